@@ -6,6 +6,9 @@
 //! A part that cannot run here is *skipped* and says why. With `CI=true` a skip is a failure: a part that silently
 //! stopped running would be missed by nobody. A part over its budget is marked and does not fail, because the
 //! budget is a promise about a quiet machine with two cores.
+//!
+//! The simulator's parts need the release build. They bring the part `build` with them, and if it fails they fail
+//! without running: an older binary would answer for code that it was not built from.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -39,6 +42,9 @@ enum Job {
     Mutations(&'static str),
 }
 
+/// The part that makes what the simulator's parts run.
+const BUILD: &str = "build";
+
 static PARTS: &[Part] = &[
     Part { name: "format", minutes: 1, job: Job::Cargo(&["fmt", "--all", "--check"], Some("rustfmt")) },
     Part { name: "tidy", minutes: 1, job: Job::Tidy },
@@ -50,7 +56,7 @@ static PARTS: &[Part] = &[
             Some("clippy"),
         ),
     },
-    Part { name: "build", minutes: 12, job: Job::Cargo(&["build", "--release", "--locked"], None) },
+    Part { name: BUILD, minutes: 12, job: Job::Cargo(&["build", "--release", "--locked"], None) },
     Part { name: "tests", minutes: 10, job: Job::Tests },
     Part { name: "scenarios", minutes: 1, job: Job::Scenarios },
     Part { name: "seeds", minutes: 4, job: Job::Seeds(&["--seeds", "5000"]) },
@@ -92,11 +98,16 @@ pub(crate) fn is_part(name: &str) -> bool {
 pub(crate) fn run(names: &[&str]) -> Result<bool> {
     let is_ci = env::var_os("CI").is_some_and(|value| value == "true");
     let mut done = Vec::new();
-    for part in PARTS.iter().filter(|part| names.is_empty() || names.contains(&part.name)) {
+    let mut is_built = true;
+    for part in chosen(names) {
         println!("\n=== {} ===", part.name);
         let start = Instant::now();
-        // A part that cannot even start has failed; the others still have something to say.
-        let outcome = carry_out(part, is_ci).unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
+        let outcome = match part.job.needs_build() && !is_built {
+            true => Outcome::Failed("not run: the build failed".to_owned()),
+            // A part that cannot even start has failed; the others still have something to say.
+            false => carry_out(part, is_ci).unwrap_or_else(|error| Outcome::Failed(format!("{error:#}"))),
+        };
+        is_built &= part.name != BUILD || matches!(outcome, Outcome::Passed);
         let done_now = Done { part, outcome: judged(outcome, is_ci), took: start.elapsed() };
         println!("{}", done_now.line());
         done.push(done_now);
@@ -104,6 +115,13 @@ pub(crate) fn run(names: &[&str]) -> Result<bool> {
     println!("\n{}", table(&done));
     println!("{}", count(&done));
     Ok(!done.iter().any(|done| matches!(done.outcome, Outcome::Failed(_))))
+}
+
+/// The parts to run: the named ones and what they need, or all.
+fn chosen(names: &[&str]) -> Vec<&'static Part> {
+    let is_named = |part: &&Part| names.is_empty() || names.contains(&part.name);
+    let needs_build = PARTS.iter().filter(is_named).any(|part| part.job.needs_build());
+    PARTS.iter().filter(|part| is_named(part) || needs_build && part.name == BUILD).collect()
 }
 
 fn carry_out(part: &Part, is_ci: bool) -> Result<Outcome> {
@@ -163,6 +181,17 @@ fn passes(arguments: &[&str]) -> Result<Outcome> {
 
 fn is_installed(subcommand: &str) -> Result<bool> {
     Ok(command::answers(command::cargo(&[subcommand, "--version"])?))
+}
+
+// === impl Job ===
+
+impl Job {
+    fn needs_build(&self) -> bool {
+        match self {
+            Job::Seeds(_) | Job::Scenarios | Job::Mutations(_) => true,
+            Job::Cargo(..) | Job::Tidy | Job::Tests => false,
+        }
+    }
 }
 
 // === impl Done ===
@@ -235,10 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn the_simulator_runs_after_the_build() {
-        let at = |name| PARTS.iter().position(|part| part.name == name);
-        for part in ["scenarios", "seeds", "seeds-fast", "seeds-kubernetes", "mutations"] {
-            assert!(at("build") < at(part), "{part}");
+    fn the_simulator_brings_the_build_and_runs_after_it() {
+        let names = |parts: Vec<&'static Part>| parts.iter().map(|part| part.name).collect::<Vec<_>>();
+        for part in PARTS.iter().filter(|part| part.job.needs_build()) {
+            assert_eq!(names(chosen(&[part.name])), [BUILD, part.name]);
         }
+        assert_eq!(names(chosen(&["tidy"])), ["tidy"]);
+        assert_eq!(chosen(&[]).len(), PARTS.len());
     }
 }

@@ -82,13 +82,13 @@ pub(crate) fn list() {
     }
 }
 
+// === impl Finding ===
+
 impl Finding {
     pub(crate) fn new(path: impl Into<String>, line: usize, advice: impl Into<String>) -> Finding {
         Finding { path: path.into(), line, advice: advice.into() }
     }
 }
-
-// === impl Finding ===
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

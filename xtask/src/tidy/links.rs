@@ -40,10 +40,9 @@ fn dead(tree: &Tree, from: &str, target: &str) -> Option<String> {
 
 /// The path that `target` names in a file at `from`, unless it leaves the repository.
 fn resolve(from: &str, target: &str) -> Option<String> {
-    let mut parts: Vec<&str> = match target.starts_with('/') {
-        true => Vec::new(),
-        false => from.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect(),
-    };
+    let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let start = if target.starts_with('/') { "" } else { directory };
+    let mut parts: Vec<&str> = start.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {
         match part {
             "" | "." => {}

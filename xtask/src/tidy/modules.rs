@@ -67,8 +67,8 @@ fn follow(tree: &Tree, directory: &str, items: &[syn::Item], reached: &mut BTree
             path_attribute(&module.attrs).map(|path| (format!("{directory}/{path}"), directory.to_owned()));
         let usual = [(format!("{inside}.rs"), inside.clone()), (format!("{inside}/mod.rs"), inside.clone())];
         for (path, directory) in named.into_iter().chain(usual) {
-            let file = tree.rust().find(|(file, _)| *file == path);
-            if let Some((_, syntax)) = file.filter(|_| reached.insert(path.clone())) {
+            let syntax = tree.syntax(&path).filter(|_| reached.insert(path.clone()));
+            if let Some(syntax) = syntax {
                 follow(tree, &directory, &syntax.items, reached);
             }
         }

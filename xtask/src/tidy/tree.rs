@@ -54,6 +54,10 @@ impl Tree {
         })
     }
 
+    pub(crate) fn syntax(&self, path: &str) -> Option<&syn::File> {
+        self.files.get(path)?.rust.as_ref()?.as_ref().ok()
+    }
+
     pub(crate) fn unparsed(&self) -> impl Iterator<Item = (&str, &syn::Error)> {
         self.files.iter().filter_map(|(path, file)| match &file.rust {
             Some(Err(error)) => Some((path.as_str(), error)),

@@ -25,22 +25,22 @@ static LEFTOVERS: &[&str] = &[concat!("to", "do!("), concat!("unimple", "mented!
 fn run(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.files() {
-        let is_rust = path.ends_with(".rs");
-        for (number, line) in readable(path, text) {
-            for advice in [place(&line), open_work(&line), is_rust.then(|| leftover(&line)).flatten()] {
-                findings.extend(advice.map(|advice| Finding::new(path, number, advice)));
-            }
+        let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+        for (number, line) in lines.clone() {
+            let leftover = if path.ends_with(".rs") { leftover(line) } else { None };
+            let advice = [place(line), leftover].into_iter().flatten();
+            findings.extend(advice.map(|advice| Finding::new(path, number, advice)));
+        }
+        // In a document, what stands between backticks is a quotation.
+        let statements = match path.ends_with(".md") {
+            true => markdown::prose(text),
+            false => lines.map(|(number, line)| (number, line.to_owned())).collect(),
+        };
+        for (number, line) in statements {
+            findings.extend(open_work(&line).map(|advice| Finding::new(path, number, advice)));
         }
     }
     findings
-}
-
-/// The lines to read: in documents, what stands between backticks is a quotation.
-fn readable(path: &str, text: &str) -> Vec<(usize, String)> {
-    if path.ends_with(".md") {
-        return markdown::prose(text);
-    }
-    text.lines().enumerate().map(|(index, line)| (index + 1, line.to_owned())).collect()
 }
 
 fn place(line: &str) -> Option<String> {
@@ -79,8 +79,9 @@ mod tests {
     #[test]
     fn finds_places_of_one_machine() {
         let bad = format!("see {}main\n", PLACES[0]);
+        let quoted = format!("see `{}main`\n", PLACES[0]);
         let good = format!("a{0}b and url.example{0}x\n", PLACES[0]);
-        assert_eq!(found(&CHECK, [("a.toml", &bad), ("b.md", &bad)]), ["a.toml:1", "b.md:1"]);
+        assert_eq!(found(&CHECK, [("a.toml", &bad), ("b.md", &quoted)]), ["a.toml:1", "b.md:1"]);
         assert!(found(&CHECK, [("a.toml", &good)]).is_empty());
     }
 

@@ -32,7 +32,9 @@ pub(super) fn uses(text: &str) -> Vec<Use> {
                 uses.push(Use { name, line: index + 1, for_tests, is_renamed: line.contains("package") });
             }
             Section::One { .. } if key == "package" => {
-                uses.iter_mut().next_back().into_iter().for_each(|last| last.is_renamed = true);
+                if let Some(last) = uses.last_mut() {
+                    last.is_renamed = true;
+                }
             }
             Section::Many { .. } | Section::One { .. } | Section::Other => {}
         }
