@@ -1,0 +1,86 @@
+//! Orphans: pods and tombstones of a node whose Node object is gone.
+//!
+//! Responsible for: opening an incident for a node uid that something still hangs on although there is no such Node
+//! (case P86: another Node of the same name is another machine). Leaves the course of it to [`super::incident`]: the
+//! machine may live, so deleting its Node is a word and no proof.
+//!
+//! Invariant: the name of such an incident is derived from the uid, so that two decisions make one incident.
+
+use std::collections::BTreeMap;
+
+use api::timing::Automatic;
+use api::view::{NodeIncident, View};
+use api::{BootId, Kind, NodeName, Time, Uid};
+
+use super::suspicion;
+use crate::controller::{Change, Controller, Key, Scope};
+use crate::decision::Decision;
+use crate::world::{Seen, World};
+
+/// Opens incidents for nodes whose object is gone.
+pub struct Orphans;
+
+static SCOPE: Scope = Scope {
+    name: "orphan",
+    reads: &[Kind::Node, Kind::Pod, Kind::Tombstone, Kind::NodeIncident],
+    writes: &[Kind::NodeIncident],
+};
+
+impl Controller for Orphans {
+    fn scope(&self) -> &'static Scope {
+        &SCOPE
+    }
+
+    fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
+        if world.settings().timing.automatic == Automatic::Off {
+            return;
+        }
+        let Change::Object { old, new, .. } = change else { return };
+        let concerned = match (old.as_ref(), new.as_ref()) {
+            (Some(View::Node(_)), None) | (_, Some(View::Tombstone(_))) => true,
+            (_, Some(View::Pod(pod))) => !pod.node_uid().is_empty() && world.node_by_uid(&pod.node_uid()).is_none(),
+            (_, Some(View::NodeIncident(i))) => !i.is_open(),
+            _ => false,
+        };
+        if concerned {
+            keys.push(Key::Cluster);
+        }
+    }
+
+    fn decide(&self, world: &World, _key: &Key, now: Time) -> Decision {
+        let mut decision = Decision::rest();
+        for (uid, (name, boot)) in orphaned(world) {
+            let name_of_incident = format!("{name}-{uid}-gone");
+            let known = world.incidents_of(&uid).any(|i| is_about(i, &name_of_incident));
+            if !known {
+                decision.actions.push(suspicion::open(&name_of_incident, name, &uid, &boot, world, now));
+            }
+        }
+        decision
+    }
+}
+
+/// True if the incident is open, or is the one that this controller opened before.
+fn is_about(incident: &Seen<NodeIncident>, name: &str) -> bool {
+    incident.is_open() || incident.metadata.name.as_str() == name
+}
+
+/// Uids that pods or tombstones hang on although there is no such Node: name and boot, as far as known.
+fn orphaned(world: &World) -> BTreeMap<Uid, (NodeName, BootId)> {
+    let mut found = BTreeMap::new();
+    for tombstone in world.tombstones() {
+        let spec = &tombstone.spec;
+        if world.node_by_uid(&spec.node_uid).is_none() {
+            found.insert(spec.node_uid.clone(), (spec.node_name.clone(), spec.boot_id.clone()));
+        }
+    }
+    for node in world.nodes_with_pods() {
+        for pod in world.pods_on(node) {
+            let uid = pod.node_uid();
+            if !uid.is_empty() && world.node_by_uid(&uid).is_none() && world.is_exclusive(pod) {
+                found.entry(uid).or_insert((node.clone(), BootId::default()));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,425 @@
+//! The pulse: what this server process heard of nodes and of council members.
+//!
+//! Responsible for: the server's half of the fencing protocol that is not in objects: when each node was last heard,
+//! when its last beat was *accepted* (answered with a grant), which closes are under way and who acknowledged them.
+//! Leaves to [`super::expiry`] the rule that is computed from it, to [`super::incident`] what follows.
+//!
+//! Invariants:
+//! - P1: an acceptance is recorded before the answer leaves.
+//! - P2 (C11): a beat is answered only after a linearizable read of the leader key that *began after the beat was
+//!   received*; never by this server's own clock.
+//! - P3 (C17): granting and fencing exclude each other per node uid, whatever the boot: from the moment the world
+//!   shows an incident in Fencing, nothing is granted until it is Closed.
+//! - P4 (C15): nothing is granted to a boot that is not the recorded one.
+//! - P5 (C16): another boot counts only on a session that began after the last beat of the boot before; a boot that
+//!   was superseded never comes back.
+//!
+//! The failure it exists for: a server that restarts. Everything here is lost then, and every default is the patient
+//! one: an unknown acceptance counts as *now* (C5), an unknown acknowledgement as none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::flaw::Flaw;
+use api::message::{Answer, Armed, Beat, Closed, Gate, GateWish, Grant, Stamp};
+use api::view::{IncidentPhase, Node, NodeIncident};
+use api::{BootId, CloseSeq, CouncilEpoch, Duration, Epoch, NodeName, Time, Uid};
+
+use super::council;
+use crate::world::{Seen, Settings, World};
+
+/// How often an open is sent: it has no acknowledgement, and a lost one costs its node the hold in the next outage.
+const OPENS: u8 = 3;
+/// Beats that wait for an answer: at two beats a second these are the reads of two seconds; with one slot a store that
+/// answers more slowly than nodes beat would starve them all.
+const PENDING_MAX: usize = 4;
+/// Pause between two sendings of a close or an open. A close round trip must fit behind the grant.
+const RESEND: Duration = Duration::from_ms(250);
+
+/// What was heard of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ear {
+    /// Its name, for the way back.
+    pub node: NodeName,
+    /// The boot that speaks.
+    pub boot: BootId,
+    /// When the last beat of that boot was received.
+    pub heard: Time,
+    /// When its last beat was accepted, if one was in this process: T of the protocol.
+    pub accepted: Option<Time>,
+    /// The kill bound it declared.
+    pub kill_bound: Duration,
+    /// Whether it would stop by itself.
+    pub armed: Armed,
+    /// Whether it said that nothing exclusive runs.
+    pub idle: bool,
+    /// The newest council it knows; 0 before its first grant in this boot.
+    pub council: CouncilEpoch,
+    /// Beats that are not answered yet, oldest first: stamp and when it was received.
+    pending: Vec<(Stamp, Time)>,
+}
+
+/// A close under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Closing {
+    seq: CloseSeq,
+    /// Per member: the moment from which its acknowledgement counts.
+    acks: BTreeMap<Uid, Time>,
+    sent: Option<Time>,
+}
+
+/// An open still to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Opening {
+    seq: CloseSeq,
+    left: u8,
+    sent: Option<Time>,
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub struct Pulse {
+    /// When this process began to listen.
+    started: Time,
+    /// The term in which this process leads, and since when.
+    term: Option<(Epoch, Time)>,
+    ears: BTreeMap<Uid, Ear>,
+    closing: BTreeMap<Uid, Closing>,
+    opening: BTreeMap<Uid, Opening>,
+    /// Nodes that were accepted in this term: each is opened once, in case an earlier leader closed it and died.
+    greeted: BTreeSet<Uid>,
+    last_seq: CloseSeq,
+}
+
+// === impl Pulse ===
+
+impl Pulse {
+    /// Nothing heard yet.
+    pub fn new(now: Time) -> Self {
+        Self {
+            started: now,
+            term: None,
+            ears: BTreeMap::new(),
+            closing: BTreeMap::new(),
+            opening: BTreeMap::new(),
+            greeted: BTreeSet::new(),
+            last_seq: CloseSeq::default(),
+        }
+    }
+
+    /// When this process began to listen.
+    pub fn started(&self) -> Time {
+        self.started
+    }
+
+    /// What was heard of a node.
+    pub fn ear(&self, uid: &Uid) -> Option<&Ear> {
+        self.ears.get(uid)
+    }
+
+    /// Everything that was heard.
+    pub fn ears(&self) -> impl Iterator<Item = (&Uid, &Ear)> {
+        self.ears.iter()
+    }
+
+    /// When any beat of that node was last received by this process.
+    pub fn last_heard(&self, uid: &Uid) -> Option<Time> {
+        self.ears.get(uid).map(|e| e.heard)
+    }
+
+    /// The moment from which a node that was not heard since counts as silent: its last beat, or else the moment this
+    /// process began to listen. A control plane that was away, or is new, gives everybody their time (case P70).
+    pub fn silent_since(&self, uid: &Uid) -> Time {
+        self.last_heard(uid).unwrap_or(self.started).max(self.started)
+    }
+
+    /// When this process became leader, if it leads.
+    pub fn leading_since(&self) -> Option<Time> {
+        self.term.map(|(_, since)| since)
+    }
+
+    /// T of the protocol: when a beat of that node was last accepted, and for every node of which this term accepted
+    /// none the moment at which the term began (C5): an earlier leader may have granted until then.
+    pub fn last_accepted(&self, uid: &Uid, settings: &Settings) -> Time {
+        let accepted = self.ears.get(uid).and_then(|e| e.accepted).unwrap_or(Time::ZERO);
+        if settings.lacks(Flaw::Amnesia) {
+            return accepted;
+        }
+        accepted.max(self.leading_since().unwrap_or(self.started))
+    }
+
+    /// When each of the members acknowledged the close of that node that is under way; empty if none is.
+    pub fn acks(&self, uid: &Uid) -> Option<&BTreeMap<Uid, Time>> {
+        self.closing.get(uid).map(|c| &c.acks)
+    }
+
+    /// A term begins.
+    pub fn elected(&mut self, epoch: Epoch, now: Time) {
+        self.term = Some((epoch, now));
+        self.closing.clear();
+        self.opening.clear();
+        self.greeted.clear();
+        self.last_seq = CloseSeq::default();
+        for ear in self.ears.values_mut() {
+            ear.accepted = None;
+            ear.pending.clear();
+            // What an earlier leader taught the node since is not known to this one.
+            ear.council = CouncilEpoch::default();
+        }
+    }
+
+    /// The term is over.
+    pub fn deposed(&mut self) {
+        self.term = None;
+        self.closing.clear();
+        self.opening.clear();
+    }
+
+    /// Takes a beat in. Returns true if somebody should look: the node had been silent, another boot speaks, or it
+    /// became idle or busy. `session` is when the stream's handshake began, by this server's clock.
+    pub fn hear(&mut self, beat: &Beat, session: Time, now: Time, settings: &Settings) -> bool {
+        let fresh = Ear {
+            node: beat.node.clone(),
+            boot: beat.who.boot.clone(),
+            heard: now,
+            accepted: None,
+            kill_bound: beat.kill_bound,
+            armed: beat.armed,
+            idle: beat.idle,
+            council: beat.council,
+            pending: vec![(beat.sent, now)],
+        };
+        let Some(ear) = self.ears.get_mut(&beat.who.uid) else {
+            self.ears.insert(beat.who.uid.clone(), fresh);
+            return true;
+        };
+        if ear.boot != beat.who.boot {
+            // Invariant P5.
+            if session <= ear.heard {
+                return false;
+            }
+            // The acceptance stays: fencing is per node uid, and an older boot's grant is no younger by a reboot.
+            *ear = Ear { accepted: ear.accepted, ..fresh };
+            return true;
+        }
+        let notable = now.since(ear.heard) >= settings.timing.suspect
+            || ear.idle != beat.idle
+            || ear.council != beat.council
+            || ear.armed != beat.armed
+            || self.closing.contains_key(&beat.who.uid);
+        let mut pending = std::mem::take(&mut ear.pending);
+        if pending.len() == PENDING_MAX {
+            pending.remove(0);
+        }
+        pending.push((beat.sent, now));
+        *ear = Ear { accepted: ear.accepted, pending, ..fresh };
+        notable
+    }
+
+    /// Takes an acknowledgement of a close in. Returns true if it counts.
+    pub fn closed(&mut self, ack: &Closed, now: Time, settings: &Settings) -> bool {
+        let Some((epoch, _)) = self.term else { return false };
+        let Some(closing) = self.closing.get_mut(&ack.uid) else { return false };
+        let this_close = ack.epoch == epoch && ack.seq == closing.seq;
+        if !this_close && !settings.lacks(Flaw::AnyAck) {
+            return false;
+        }
+        let counts_from = if ack.clean { now } else { now + settings.timing.answer_by_server() };
+        let known = closing.acks.entry(ack.member.clone()).or_insert(counts_from);
+        *known = (*known).min(counts_from);
+        true
+    }
+
+    fn next_seq(&mut self) -> CloseSeq {
+        self.last_seq = self.last_seq.next();
+        self.last_seq
+    }
+}
+
+/// Answers the newest beat of each node that was received before `began`, the beginning of the read that confirmed the
+/// term.
+pub fn answer(world: &mut World, epoch: Epoch, began: Time, now: Time) -> Vec<(NodeName, Answer)> {
+    let due: Vec<Uid> = world
+        .pulse
+        .ears
+        .iter()
+        // Invariant P2: received before the read began.
+        .filter(|(_, ear)| ear.pending.first().is_some_and(|(_, received)| *received <= began))
+        .map(|(uid, _)| uid.clone())
+        .collect();
+    let mut answers = Vec::new();
+    for uid in due {
+        let Some(ear) = world.pulse.ears.get(&uid) else { continue };
+        let Some(&(sent, _)) = ear.pending.iter().rfind(|(_, received)| *received <= began) else { continue };
+        let who = api::message::Incarnation { uid: uid.clone(), boot: ear.boot.clone() };
+        let verdict = permission(world, &uid, ear);
+        let node = ear.node.clone();
+        let reply = match verdict {
+            Permission::Wait => None,
+            Permission::Denied => Some(Answer::Denied { who, sent, epoch }),
+            Permission::Granted => Some(Answer::Grant(grant(world, who, sent, epoch, now))),
+        };
+        if let Some(ear) = world.pulse.ears.get_mut(&uid) {
+            ear.pending.retain(|(_, received)| *received > began);
+            if matches!(reply, Some(Answer::Grant(_))) {
+                // Invariant P1.
+                ear.accepted = Some(now);
+            }
+        }
+        if matches!(reply, Some(Answer::Grant(_))) && world.pulse.greeted.insert(uid.clone()) {
+            reopen(&mut world.pulse, &uid);
+        }
+        answers.extend(reply.map(|r| (node, r)));
+    }
+    answers
+}
+
+enum Permission {
+    /// Say nothing: neither yes nor no would be right yet.
+    Wait,
+    Denied,
+    Granted,
+}
+
+fn permission(world: &World, uid: &Uid, ear: &Ear) -> Permission {
+    let settings = world.settings();
+    // An agent whose Node object is gone gets no grant.
+    let Some(node) = world.node_by_uid(uid) else { return Permission::Wait };
+    // Without a council object no node could say which mode it is in.
+    if world.council().is_none() {
+        return Permission::Wait;
+    }
+    // A node that needs longer to kill than this cluster waits would be fenced too early.
+    if ear.kill_bound > settings.timing.kill_bound {
+        return Permission::Wait;
+    }
+    // Invariant P4.
+    if node.recorded_boot() != ear.boot && !settings.lacks(Flaw::NoBoot) {
+        return Permission::Wait;
+    }
+    let Some(incident) = world.open_incident(uid) else { return Permission::Granted };
+    match incident.status.phase {
+        IncidentPhase::Suspect | IncidentPhase::Dead => Permission::Granted,
+        // Invariant P3.
+        IncidentPhase::Fencing if settings.lacks(Flaw::RacingGrant) => Permission::Granted,
+        IncidentPhase::Fencing => Permission::Wait,
+        IncidentPhase::Fenced | IncidentPhase::Recovering if settings.lacks(Flaw::UnconfirmedGrant) => {
+            Permission::Granted
+        }
+        IncidentPhase::Fenced | IncidentPhase::Recovering => Permission::Denied,
+        IncidentPhase::Closed => Permission::Granted,
+    }
+}
+
+fn grant(world: &World, who: api::message::Incarnation, sent: Stamp, epoch: Epoch, now: Time) -> Grant {
+    let node = world.pulse.ear(&who.uid).map(|e| e.node.clone()).unwrap_or_default();
+    let pods = world
+        .pods_on(&node)
+        .filter(|pod| pod.node_uid() == who.uid && !pod.is_terminal() && world.is_exclusive(pod))
+        .map(|pod| pod.metadata.uid.clone())
+        .collect();
+    let recovering = now.since(world.started()) < world.settings().timing.patience;
+    let council = world.council().and_then(|c| c.newest()).cloned();
+    Grant { who, sent, epoch, pods, council, recovering }
+}
+
+/// Closes and opens that are due, per member. Starts a close for every incident in Fencing, ends it when the incident
+/// is over.
+pub fn gates(world: &mut World, now: Time) -> Vec<(NodeName, Gate)> {
+    let Some((epoch, _)) = world.pulse.term else { return Vec::new() };
+    let wanted: BTreeMap<Uid, IncidentPhase> = world
+        .incidents()
+        .filter(|i| i.is_open() && i.status.phase.forbids_grants())
+        .map(|i| (i.spec.node_uid.clone(), i.status.phase))
+        .collect();
+    begin_and_end(world, &wanted);
+    let mut out = Vec::new();
+    send_closes(world, &wanted, epoch, now, &mut out);
+    send_opens(world, epoch, now, &mut out);
+    out
+}
+
+fn begin_and_end(world: &mut World, wanted: &BTreeMap<Uid, IncidentPhase>) {
+    let over: Vec<Uid> = world.pulse.closing.keys().filter(|uid| !wanted.contains_key(*uid)).cloned().collect();
+    for uid in over {
+        world.pulse.closing.remove(&uid);
+        reopen(&mut world.pulse, &uid);
+    }
+    for uid in wanted.keys() {
+        if !world.pulse.closing.contains_key(uid) {
+            world.pulse.opening.remove(uid);
+            let seq = world.pulse.next_seq();
+            world.pulse.closing.insert(uid.clone(), Closing { seq, acks: BTreeMap::new(), sent: None });
+        }
+    }
+}
+
+fn reopen(pulse: &mut Pulse, uid: &Uid) {
+    let seq = pulse.next_seq();
+    pulse.opening.insert(uid.clone(), Opening { seq, left: OPENS, sent: None });
+}
+
+fn is_due(sent: Option<Time>, now: Time) -> bool {
+    sent.is_none_or(|at| now.since(at) >= RESEND)
+}
+
+fn send_closes(
+    world: &mut World,
+    wanted: &BTreeMap<Uid, IncidentPhase>,
+    epoch: Epoch,
+    now: Time,
+    out: &mut Vec<(NodeName, Gate)>,
+) {
+    let mut sent = Vec::new();
+    for (uid, closing) in &world.pulse.closing {
+        // Once it is fenced the close has done its work; it stays at the members until the incident is over.
+        let needed = wanted.get(uid) == Some(&IncidentPhase::Fencing);
+        if !needed || !is_due(closing.sent, now) {
+            continue;
+        }
+        sent.push(uid.clone());
+        for seat in council::seats_to_close(world, uid) {
+            if !closing.acks.contains_key(&seat.node_uid) {
+                let gate = Gate { wish: GateWish::Close, uid: uid.clone(), epoch, seq: closing.seq };
+                out.push((seat.node_name, gate));
+            }
+        }
+    }
+    for uid in sent {
+        if let Some(closing) = world.pulse.closing.get_mut(&uid) {
+            closing.sent = Some(now);
+        }
+    }
+}
+
+fn send_opens(world: &mut World, epoch: Epoch, now: Time, out: &mut Vec<(NodeName, Gate)>) {
+    if world.pulse.opening.is_empty() {
+        return;
+    }
+    let seats = council::all_seats(world);
+    world.pulse.opening.retain(|uid, opening| {
+        if is_due(opening.sent, now) {
+            opening.sent = Some(now);
+            opening.left -= 1;
+            for seat in &seats {
+                let gate = Gate { wish: GateWish::Open, uid: uid.clone(), epoch, seq: opening.seq };
+                out.push((seat.node_name.clone(), gate));
+            }
+        }
+        opening.left > 0
+    });
+}
+
+/// True if a beat of that node was received so recently that it cannot be called silent.
+pub fn is_heard(world: &World, uid: &Uid, now: Time) -> bool {
+    world.pulse.last_heard(uid).is_some_and(|at| now.since(at) < world.settings().timing.suspect)
+}
+
+/// True if the node spoke, in whatever boot, after that moment and still does.
+pub fn speaks_since(world: &World, uid: &Uid, after: Time, now: Time) -> bool {
+    is_heard(world, uid, now) && world.pulse.last_heard(uid).is_some_and(|at| at > after)
+}
+
+/// The recorded boot of the node that an incident is about; `None` if its Node object is gone.
+pub fn recorded_boot(world: &World, incident: &NodeIncident) -> Option<BootId> {
+    world.node_by_uid(&incident.spec.node_uid).map(|node: &Seen<Node>| node.recorded_boot())
+}
