@@ -22,7 +22,8 @@ pub const EXCLUDE_DISRUPTION: &str = "node.kubernetes.io/exclude-disruption";
 /// Upstream's zone labels, in the order in which they are looked up.
 pub const ZONE_LABELS: [&str; 2] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
 /// Upstream's region labels, in the order in which they are looked up.
-pub const REGION_LABELS: [&str; 2] = ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
+pub const REGION_LABELS: [&str; 2] =
+    ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
 
 /// Taint: Ready is False.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";

@@ -14,7 +14,9 @@ pub fn is_exclusive<'c>(
     claim: impl Fn(&Namespace, &Name) -> Option<&'c PersistentVolumeClaim>,
 ) -> bool {
     is_exclusive_by_itself(pod)
-        || pod.claims().any(|name| claim(&pod.metadata.namespace, name).is_none_or(PersistentVolumeClaim::is_single_node))
+        || pod.claims().any(|name| {
+            claim(&pod.metadata.namespace, name).is_none_or(PersistentVolumeClaim::is_single_node)
+        })
 }
 
 /// True if the pod is exclusive whatever its claims are.

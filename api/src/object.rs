@@ -92,7 +92,11 @@ impl Kind {
     /// The text of `apiVersion:`.
     pub fn api_version(self) -> String {
         let place = self.place();
-        if place.group.is_empty() { place.version.to_owned() } else { format!("{}/{}", place.group, place.version) }
+        if place.group.is_empty() {
+            place.version.to_owned()
+        } else {
+            format!("{}/{}", place.group, place.version)
+        }
     }
 
     /// The beginning of the store keys of this kind.
@@ -154,7 +158,9 @@ impl ObjectKey {
                 _ => return None,
             };
             match (place.namespaced, tail) {
-                (true, [namespace, name]) => Some(Self::namespaced(kind, &Namespace::from(*namespace), *name)),
+                (true, [namespace, name]) => {
+                    Some(Self::namespaced(kind, &Namespace::from(*namespace), *name))
+                }
                 (false, [name]) => Some(Self::cluster(kind, *name)),
                 _ => None,
             }

@@ -134,7 +134,10 @@ pub fn first_untolerated<'t>(
     tolerations: &[Toleration],
     effects: &[TaintEffect],
 ) -> Option<&'t Taint> {
-    taints.iter().filter(|t| effects.contains(&t.effect)).find(|t| !tolerations.iter().any(|o| o.tolerates(t)))
+    taints
+        .iter()
+        .filter(|t| effects.contains(&t.effect))
+        .find(|t| !tolerations.iter().any(|o| o.tolerates(t)))
 }
 
 /// TE-05, TE-06: how long a pod with `tolerations` stays under the NoExecute taints among `taints`.

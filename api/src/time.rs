@@ -152,13 +152,19 @@ impl Duration {
 
     /// `num / den` of this span, rounded up: a deadline must never be early.
     pub const fn ratio_up(self, num: u64, den: u64) -> Self {
-        Self(self.0.saturating_mul(num).div_ceil(den))
+        saturated((self.0 as u128 * num as u128).div_ceil(den as u128))
     }
 
     /// `num / den` of this span, rounded down.
     pub const fn ratio_down(self, num: u64, den: u64) -> Self {
-        Self(self.0.saturating_mul(num) / den)
+        saturated(self.0 as u128 * num as u128 / den as u128)
     }
+}
+
+/// The span of so many milliseconds, or the longest there is.
+#[allow(clippy::cast_possible_truncation, reason = "the bound is tested; `try_from` is not const")]
+const fn saturated(ms: u128) -> Duration {
+    if ms > u64::MAX as u128 { Duration::MAX } else { Duration(ms as u64) }
 }
 
 impl fmt::Debug for Duration {

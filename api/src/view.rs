@@ -20,14 +20,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use incident::{
-    Brake, Council, CouncilSpec, Evidence, EvidenceKind, IncidentEnd, IncidentPhase, IncidentSpec, IncidentStatus,
-    Membership, NodeIncident, Seat, Step, StepName, Tombstone, TombstoneSpec,
+    Brake, Council, CouncilSpec, Evidence, EvidenceKind, IncidentEnd, IncidentPhase, IncidentSpec,
+    IncidentStatus, Membership, NodeIncident, Seat, Step, StepName, Tombstone, TombstoneSpec,
 };
 pub use meta::{Condition, ConditionStatus, Meta, ObjectReference, OwnerReference};
 pub use node::{AttachedVolume, Lease, LeaseSpec, Node, NodeInfo, NodeSpec, NodeStatus};
 pub use pod::{
-    Affinity, Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity, PersistentVolumeClaimSource, Pod, PodPhase, PodSpec,
-    PodStatus, Resources, RestartPolicy, StateRunning, StateTerminated, StateWaiting, Volume,
+    Affinity, Container, ContainerPort, ContainerState, ContainerStatus, NodeAffinity,
+    PersistentVolumeClaimSource, Pod, PodPhase, PodSpec, PodStatus, Resources, RestartPolicy, StateRunning,
+    StateTerminated, StateWaiting, Volume,
 };
 pub use volume::{
     AccessMode, ClaimSpec, ClaimStatus, CsiSource, NodeSelector, NodeSelectorTerm, PersistentVolume,
@@ -35,8 +36,9 @@ pub use volume::{
     VolumeAttachmentSpec, VolumeAttachmentStatus, VolumeNodeAffinity,
 };
 pub use workload::{
-    ClaimTemplate, DaemonSet, Deployment, DeploymentSpec, Endpoint, EndpointConditions, EndpointSlice, PodManagement,
-    PodTemplate, ReplicaSet, ReplicaSetSpec, Service, ServiceSpec, StatefulSet, StatefulSetSpec, WorkloadStatus,
+    ClaimTemplate, DaemonSet, Deployment, DeploymentSpec, Endpoint, EndpointConditions, EndpointSlice,
+    PodManagement, PodTemplate, ReplicaSet, ReplicaSetSpec, Service, ServiceSpec, StatefulSet,
+    StatefulSetSpec, WorkloadStatus,
 };
 
 use crate::object::{Kind, ObjectKey};

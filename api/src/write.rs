@@ -52,9 +52,7 @@ impl New {
     pub fn key(&self) -> ObjectKey {
         match self {
             Self::Object(view) => view.key(),
-            Self::Pod { owner, name, .. } => {
-                ObjectKey::namespaced(Kind::Pod, &owner.namespace, name.clone())
-            }
+            Self::Pod { owner, name, .. } => ObjectKey::namespaced(Kind::Pod, &owner.namespace, name.clone()),
             Self::Claim { owner, name, .. } => {
                 ObjectKey::namespaced(Kind::PersistentVolumeClaim, &owner.namespace, name.clone())
             }

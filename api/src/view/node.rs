@@ -92,7 +92,11 @@ impl Node {
 
     /// The boot that the leader recorded before it granted anything to it (protocol rule C15); empty if none.
     pub fn recorded_boot(&self) -> BootId {
-        self.metadata.annotations.get(annotation::RECORDED_BOOT).map(|b| BootId::from(b.as_str())).unwrap_or_default()
+        self.metadata
+            .annotations
+            .get(annotation::RECORDED_BOOT)
+            .map(|b| BootId::from(b.as_str()))
+            .unwrap_or_default()
     }
 
     /// When this boot announced that it is about to reboot, if it did.

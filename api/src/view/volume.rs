@@ -121,7 +121,8 @@ view! {
 impl NodeSelector {
     /// True if a node with this name and these labels may be chosen.
     pub fn matches(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
-        self.node_selector_terms.is_empty() || self.node_selector_terms.iter().any(|t| t.matches(name, labels))
+        self.node_selector_terms.is_empty()
+            || self.node_selector_terms.iter().any(|t| t.matches(name, labels))
     }
 }
 
