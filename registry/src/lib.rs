@@ -1,0 +1,40 @@
+//! The law of writes: what an act makes of an object's tree.
+//!
+//! Responsible for: making an object ([`create`]), changing one ([`edit`]), letting one go ([`delete`]), with every
+//! stamp, default and admission that belongs to it; for the tombstone of a pod that may still run; for what a node
+//! may write at all. Leaves to bodies: reading the object, comparing revisions, writing in one transaction. Leaves to
+//! `control` and `agent`: whether to act.
+//!
+//! A body runs a write in four steps:
+//! ```text
+//! read the object ─► check what the action expects ─► law (create, edit, delete) ─► one transaction:
+//!                                                     │                              compare the object's revision
+//!                                                     └─ asks the store through ───► compare what was asked for
+//!                                                        Occasion::read               put or remove, put tombstone
+//! ```
+//!
+//! Invariants: pure; objects are JSON trees, so that a field that nobody here knows survives; a refused write leaves
+//! a tree that must not be stored; every act is idempotent.
+
+pub mod create;
+pub mod delete;
+pub mod edit;
+pub mod law;
+pub mod refusal;
+pub mod write;
+
+mod admit;
+mod condition;
+mod prepare;
+mod restrict;
+#[cfg(test)]
+mod testing;
+mod tombstone;
+mod tree;
+
+pub use create::create;
+pub use delete::delete;
+pub use edit::edit;
+pub use law::Law;
+pub use refusal::{Problem, Refusal};
+pub use write::{Caller, Effect, Occasion};
