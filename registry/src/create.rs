@@ -96,7 +96,11 @@ fn identify_node(pod: &mut Value, on: &Occasion<'_>) {
             t::set(t::fields(pod, &["metadata", "annotations"]), NODE_UID, uid.as_str());
         }
         None if !tombstone::bound_uid(pod).is_empty() => {
-            t::fields(pod, &["metadata", "annotations"]).remove(NODE_UID);
+            let annotations = t::fields(pod, &["metadata", "annotations"]);
+            annotations.remove(NODE_UID);
+            if annotations.is_empty() {
+                t::fields(pod, &["metadata"]).remove("annotations");
+            }
         }
         None => {}
     }

@@ -17,7 +17,7 @@
 #[cfg(test)]
 mod tests;
 
-use api::id::{BootId, Uid};
+use api::id::Uid;
 use api::object::{Kind, ObjectKey};
 use api::time::{Duration, Time};
 use api::view::{NodeIncident, View};
@@ -118,7 +118,9 @@ fn left_behind(
     let is_own_word = match (deletion, on.caller) {
         // KR-21: an agent removes the object when its containers are gone. Its name was checked by `restrict`; here
         // the identity must be on record too, because a new machine may carry the old one's name (P86).
-        (Deletion::Force, Caller::Node { uid, .. }) => tombstone::bound_uid(tree) == uid.as_str(),
+        (Deletion::Force, Caller::Node { uid, .. }) => {
+            !uid.is_empty() && tombstone::bound_uid(tree) == uid.as_str()
+        }
         (Deletion::Proven { .. }, _) => return Ok(None),
         // A node that asks politely has not said that the containers are gone.
         (Deletion::Graceful, _) | (Deletion::Force, Caller::Controller | Caller::User) => false,
@@ -126,15 +128,10 @@ fn left_behind(
     if is_own_word { Ok(None) } else { tombstone::of(key, tree, Departure::ForceDeleted, on) }
 }
 
-/// What an object says about the machine that may still use it.
-struct Holder {
-    /// Identity of the node; `None` if it cannot be known any more because the Node is gone.
-    uid: Option<Uid>,
-    /// The boot on record; `None` if it cannot be known, and then every boot of the node is meant.
-    boot: Option<BootId>,
-}
-
-/// The gates before a deletion on evidence. Invariant E1: evidence is about that very node and that very boot.
+/// The gates before a deletion on evidence. Invariant E1: evidence is about that very node, by identity.
+///
+/// The boot is not compared with the one on record. While evidence stands nothing exclusive is granted to any boot of
+/// that node, so it speaks for all of them; and a boot that came after the death may be on record already.
 fn check_proof(
     key: &ObjectKey,
     tree: &Value,
@@ -152,52 +149,33 @@ fn check_proof(
         let why = format!("{incident_key} is {:?}: no evidence stands", incident.status.phase);
         return Err(Refusal::conflict(key, why));
     }
-    let holder = holder(key, tree, &incident, on)?;
-    // 3. It is about the node that held this object, by identity.
-    if holder.uid.as_ref() != Some(&incident.spec.node_uid) {
+    // 3. It is about the node that held this object. A name is not a machine (P86).
+    if holder(key, tree, &incident, on)? != Some(incident.spec.node_uid.clone()) {
         return Err(Refusal::conflict(key, format!("{incident_key} is about another node")));
-    }
-    // 4. It is about the boot in which this object may still be used.
-    if holder.boot.is_some_and(|boot| boot != incident.spec.boot_id) && on.law.compares_boots() {
-        return Err(Refusal::conflict(key, format!("{incident_key} is about another boot of the node")));
     }
     Ok(())
 }
 
-/// Which machine, and which boot of it, may still use what `tree` stands for.
+/// Identity of the machine that may still use what `tree` stands for; `None` if there is none or nobody knows.
 fn holder(
     key: &ObjectKey,
     tree: &Value,
     incident: &NodeIncident,
     on: &Occasion<'_>,
-) -> Result<Holder, Refusal> {
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let node = |name: &str| tombstone::node(&name.into(), on);
+) -> Result<Option<Uid>, Refusal> {
+    let known = |text: &str| (!text.is_empty()).then(|| Uid::from(text));
     match key.kind {
-        Kind::Pod => {
-            let uid = known(tombstone::bound_uid(tree)).map(Uid::from);
-            let node =
-                node(t::text(tree, &["spec", "nodeName"])).filter(|n| Some(&n.metadata.uid) == uid.as_ref());
-            Ok(Holder { uid, boot: node.map(|n| n.recorded_boot()) })
-        }
+        Kind::Pod => Ok(known(tombstone::bound_uid(tree))),
+        Kind::Tombstone => Ok(known(t::text(tree, &["spec", "nodeUID"]))),
         Kind::VolumeAttachment => {
             let name = t::text(tree, &["spec", "nodeName"]);
-            Ok(match node(name) {
-                Some(node) => {
-                    Holder { uid: Some(node.metadata.uid.clone()), boot: Some(node.recorded_boot()) }
-                }
+            Ok(match tombstone::node(&name.into(), on) {
+                Some(node) => Some(node.metadata.uid.clone()),
                 // An attachment knows only the name. Once the Node is gone, the incident of that name is the last
                 // one to know whose it was.
-                None if incident.spec.node_name.as_str() == name => {
-                    Holder { uid: Some(incident.spec.node_uid.clone()), boot: None }
-                }
-                None => Holder { uid: None, boot: None },
+                None => (incident.spec.node_name.as_str() == name).then(|| incident.spec.node_uid.clone()),
             })
         }
-        Kind::Tombstone => Ok(Holder {
-            uid: known(t::text(tree, &["spec", "nodeUID"])).map(Uid::from),
-            boot: known(t::text(tree, &["spec", "bootID"])).map(BootId::from),
-        }),
         Kind::Node
         | Kind::Lease
         | Kind::ReplicaSet

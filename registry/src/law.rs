@@ -38,11 +38,6 @@ impl Law {
     pub(crate) fn writes_tombstones(&self) -> bool {
         self.tombstones && self.flaw != Some(Flaw::NoTombstone)
     }
-
-    /// True if evidence must be about the boot that is on record.
-    pub(crate) fn compares_boots(&self) -> bool {
-        self.flaw != Some(Flaw::NoBoot)
-    }
 }
 
 impl Default for Law {

@@ -13,6 +13,10 @@
 //!                                                        Occasion::read               put or remove, put tombstone
 //! ```
 //!
+//! Requests of clients take the same way with more steps around it. Those steps have their places: one entry of data
+//! per kind in `resources/` (routes, columns, rules; `prepare` and `admit` become what its rules call), and `patch`,
+//! `apply`, `check` beside [`edit`]. None of them is here before it acts.
+//!
 //! Invariants: pure; objects are JSON trees, so that a field that nobody here knows survives; a refused write leaves
 //! a tree that must not be stored; every act is idempotent.
 
