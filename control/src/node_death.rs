@@ -31,3 +31,6 @@ pub mod taint;
 pub mod tombstone;
 
 pub use pulse::{Pulse, answer, gates};
+
+#[cfg(test)]
+mod tests;

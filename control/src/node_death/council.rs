@@ -146,6 +146,8 @@ fn retire(world: &World, memberships: &mut Vec<Membership>) {
     let in_use = world
         .nodes()
         .filter(|n| !world.open_incident(&n.metadata.uid).is_some_and(|i| i.status.phase.has_evidence()))
+        // Nothing was ever granted, and so no council offered, to a node without a recorded boot.
+        .filter(|n| !n.recorded_boot().is_empty())
         // A node that this leader has not heard of any council from may be using the oldest.
         .map(|n| world.pulse.ear(&n.metadata.uid).map_or(CouncilEpoch(0), |e| e.council))
         .min()
@@ -187,10 +189,10 @@ pub(super) fn all_seats(world: &World) -> BTreeSet<Seat> {
     council.iter().flat_map(|c| &c.spec.memberships).flat_map(|m| m.seats.iter().cloned()).collect()
 }
 
-/// How many members of the newest membership are heard now, and whether they are a majority. A council that cannot be
-/// reached is a brake: this server may be the odd one out.
+/// True if a majority of the newest membership is heard now. A council that cannot be reached is a brake: this server
+/// may be the odd one out. One that arms nobody proves nothing either way, and upstream's behaviour goes on without it.
 pub fn is_reachable(world: &World, now: Time) -> bool {
-    let Some(newest) = world.council().and_then(|c| c.newest()) else { return false };
+    let Some(newest) = world.council().and_then(|c| c.newest()).filter(|m| m.arms()) else { return true };
     let heard = newest.seats.iter().filter(|s| is_heard(world, &s.node_uid, now)).count();
     heard >= newest.majority()
 }

@@ -278,8 +278,8 @@ fn fenced(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decision {
         status.take_step(StepName::Released, now);
         return Decision::rest().with(set(incident, status));
     }
-    let fenced_at = incident.step_at(StepName::Fenced).unwrap_or(now);
-    if node.is_some() && speaks_since(world, &incident.spec.node_uid, fenced_at, now) {
+    // Compared with when *this* process saw the incident change: times of steps are by the clock of whoever led then.
+    if node.is_some() && speaks_since(world, &incident.spec.node_uid, incident.at, now) {
         return Decision::rest().with(advance(incident, IncidentPhase::Recovering, now));
     }
     if node.is_none() && holds.is_empty() && !has_tombstones(world, incident) {
@@ -337,8 +337,7 @@ fn recovering(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decisi
 /// Invariant N3: the word of the node itself, newer than the moment it was seen to be back.
 fn confirm(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decision {
     let uid = &incident.spec.node_uid;
-    let back = incident.step_at(StepName::CameBack).unwrap_or(now);
-    let said = world.pulse.ear(uid).is_some_and(|e| e.idle) && speaks_since(world, uid, back, now);
+    let said = world.pulse.ear(uid).is_some_and(|e| e.idle) && speaks_since(world, uid, incident.at, now);
     if !said && !world.settings().lacks(Flaw::UnconfirmedGrant) {
         return Decision::wait(brake::look_again(now));
     }

@@ -162,8 +162,7 @@ impl Pulse {
         for ear in self.ears.values_mut() {
             ear.accepted = None;
             ear.pending.clear();
-            // What an earlier leader taught the node since is not known to this one.
-            ear.council = CouncilEpoch::default();
+            // The council it acknowledged stays: a node only ever learns newer ones, so what was heard is a lower bound.
         }
     }
 

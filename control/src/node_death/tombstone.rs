@@ -3,12 +3,12 @@
 //! Responsible for: removing a tombstone when there is evidence. Leaves to `registry` to write it in the transaction
 //! that removes the pod, to `agent` to remove it on the node's own word, to `schedule` to bind nothing while it stands.
 //!
-//! Invariant T1: a tombstone goes only on the word of its node, or on evidence about *its* boot: an incident of that
-//! node uid and boot that was fenced, or another recorded boot of the same node uid.
+//! Invariant T1: a tombstone goes only on the word of its node, or on evidence that stands: a fenced incident of that
+//! node uid that is open or ended with its Node gone, or another recorded boot of the same node uid.
 
 use api::flaw::Flaw;
 use api::timing::Automatic;
-use api::view::{Tombstone, View};
+use api::view::{IncidentEnd, NodeIncident, Tombstone, View};
 use api::{Kind, ObjectKey, Time, Uid};
 
 use crate::controller::{Change, Controller, Key, Scope};
@@ -66,9 +66,9 @@ fn may_still_run(world: &World, tombstone: &Tombstone) -> bool {
         let recorded = n.recorded_boot();
         !recorded.is_empty() && recorded != spec.boot_id
     });
-    let fenced = world
-        .incidents_of(&spec.node_uid)
-        // Evidence of an incident that ended before the pod's object went says nothing about this boot's present.
-        .any(|i| i.was_fenced() && (i.spec.boot_id == spec.boot_id || !boot_matters) && (i.is_open() || !boot_matters));
+    // While an incident with evidence is open, nothing exclusive runs in any boot of that node uid, and one that ended
+    // with its Node object gone holds for ever. One that ended with the node taken up again says nothing any more.
+    let stands = |i: &NodeIncident| i.is_open() || i.status.end == Some(IncidentEnd::Removed) || !boot_matters;
+    let fenced = world.incidents_of(&spec.node_uid).any(|i| i.was_fenced() && stands(i));
     !(rebooted || fenced)
 }

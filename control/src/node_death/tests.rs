@@ -1,0 +1,4 @@
+//! Decisions of the automatic layer, as text.
+
+mod course;
+mod protocol;
