@@ -5,7 +5,23 @@
 //!
 //! Invariants: single-threaded, deterministic, pure; one seed is one run.
 
+pub mod chance;
 pub mod cluster;
 pub mod config;
 pub mod fault;
 pub mod observe;
+
+mod agenda;
+mod attacher;
+mod clock;
+mod event;
+mod guardian;
+mod human;
+mod lease;
+mod machine;
+mod network;
+mod node;
+mod runtime;
+mod server;
+mod truth;
+mod write;

@@ -1,0 +1,3 @@
+//! Tests of the simulator through its doors.
+
+mod engine;
