@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::view::{Pod, PodPhase};
-use api::{BootId, CloseSeq, Epoch, Rev, Time, Uid};
+use api::{BootId, CloseSeq, Epoch, Name, Rev, Time, Uid};
 use serde::{Deserialize, Serialize};
 
 use api::message::GateWish;
@@ -48,6 +48,8 @@ pub struct PodEntry {
     pub rev: Rev,
     /// What the agent found when it knew the claims.
     pub exclusive: bool,
+    /// Volumes that were mounted, by claim: unique name, or empty for one that needs no attaching.
+    pub volumes_by_claim: BTreeMap<Name, String>,
     /// When this node began with the pod.
     pub start_time: Time,
     /// The boot in which the newest sandbox was made.
