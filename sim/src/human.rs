@@ -243,7 +243,26 @@ impl Cluster {
             }
             Fault::DropFinalizers(namespace, name) => self.human_drops_finalizers(namespace, name),
             Fault::Scale(namespace, name, replicas) => self.human_scales(namespace, name, *replicas),
-            _ => return,
+            // No human's command.
+            Fault::PowerOff(_)
+            | Fault::PowerOn(_)
+            | Fault::Reboot(..)
+            | Fault::AnnouncedReboot(..)
+            | Fault::Suspend { .. }
+            | Fault::Resume(_)
+            | Fault::KillAgent(..)
+            | Fault::KillGuard(..)
+            | Fault::Cut(..)
+            | Fault::Heal(..)
+            | Fault::HealAll
+            | Fault::Loss(_)
+            | Fault::Delay(_)
+            | Fault::CrashServer(_)
+            | Fault::StartServer(_)
+            | Fault::PauseServer { .. }
+            | Fault::ResumeServer(_)
+            | Fault::LoseAnswers(_)
+            | Fault::StaleView(..) => return,
         };
         if answered.is_none() && tries > 0 {
             let event = Event::Human { fault: Box::new(fault), tries: tries - 1 };

@@ -50,7 +50,7 @@ impl Lease {
 impl Cluster {
     pub(crate) fn lease_tick(&mut self, index: usize) {
         let again = self.chance.span(TICK.0, TICK.1);
-        self.to_server_process(index, again, ServerEvent::LeaseTick);
+        self.later_in_server(index, again, ServerEvent::LeaseTick);
         let local = self.servers[index].clock.local(self.now);
         if self.servers[index].lease.term.is_some() && !self.servers[index].lease.holds(local) {
             self.step_down(index);

@@ -69,10 +69,14 @@ impl Cluster {
         machine.watch = Watch::default();
         machine.watch.pods =
             ledger.pods_by_uid.iter().map(|(uid, entry)| (uid.clone(), Arc::clone(&entry.pod))).collect();
-        machine.agent = Some(Box::new(Agent::start(machine.local(self.now), settings, ledger)));
+        let mut ops = Vec::new();
+        machine.agent = Some(Box::new(Agent::start(machine.local(self.now), settings, ledger, &mut ops)));
         machine.agent_wake = None;
         let life = machine.agent_life;
         let list = machine.host.list();
+        for op in ops {
+            self.agent_op(index, op);
+        }
         self.agent_step(index, AgentEvent::Observed(list));
         let soon = self.chance.span(Duration::from_ms(1), Duration::from_ms(100));
         self.in_machine(index, soon, MachineEvent::Dial { life });
@@ -228,7 +232,7 @@ impl Cluster {
             given_up: false,
         };
         let there = self.network.stream(&mut self.chance, Site::Machine(index), Site::Server(server));
-        let behind = there.and_then(|there| Some(there + self.to_store(server)?));
+        let behind = there.and_then(|there| Some(there + self.way_to_store(server)?));
         match behind {
             Some(delay) => {
                 let message = ToServer::Call(Box::new(call));
@@ -431,7 +435,7 @@ impl Cluster {
         let machine = &self.machines[index];
         let (Some((server, _)), None) = (machine.watch.server, machine.watch.bringing) else { return };
         let (life, count) = (machine.agent_life, machine.watch.queue.len());
-        let to_server = self.to_store(server).unwrap_or(STALLED) + self.servers[server].stale;
+        let to_server = self.way_to_store(server).unwrap_or(STALLED) + self.servers[server].stale;
         let way = self.network.stream(&mut self.chance, Site::Server(server), Site::Machine(index));
         self.machines[index].watch.bringing = Some(count);
         self.in_machine(index, to_server + way.unwrap_or(STALLED), MachineEvent::Feed { life });

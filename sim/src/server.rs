@@ -140,8 +140,8 @@ impl Cluster {
         self.forget_flights(index);
         self.state(Observation::Server { server: index, up: true });
         let soon = self.chance.span(Duration::from_ms(5), Duration::from_ms(300));
-        self.to_server_process(index, soon, ServerEvent::LeaseTick);
-        self.to_server_process(index, soon, ServerEvent::GateTick);
+        self.later_in_server(index, soon, ServerEvent::LeaseTick);
+        self.later_in_server(index, soon, ServerEvent::GateTick);
         self.watch_soon(index);
     }
 
@@ -200,7 +200,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) fn to_server_process(&mut self, server: usize, after: Duration, what: ServerEvent) {
+    pub(crate) fn later_in_server(&mut self, server: usize, after: Duration, what: ServerEvent) {
         let life = self.servers[server].life;
         self.agenda.put(self.now + after, Event::Server { server, life, what });
     }
@@ -243,7 +243,7 @@ impl Cluster {
     }
 
     /// How long one way between a server and the store takes; `None` if it is cut.
-    pub(crate) fn to_store(&mut self, server: usize) -> Option<Duration> {
+    pub(crate) fn way_to_store(&mut self, server: usize) -> Option<Duration> {
         if self.store_is_embedded() {
             return Some(self.chance.span(COMMIT.0, COMMIT.1));
         }
@@ -256,7 +256,7 @@ impl Cluster {
 
     /// Sends a request. False if it could not be sent at all.
     pub(crate) fn ask_store(&mut self, server: usize, request: Request) -> bool {
-        let Some(delay) = self.to_store(server) else { return false };
+        let Some(delay) = self.way_to_store(server) else { return false };
         let life = self.servers[server].life;
         self.agenda.put(self.now + delay, Event::AtStore { server, life, request });
         true
@@ -265,7 +265,7 @@ impl Cluster {
     /// Sends the store's answer back, unless it is lost. True if it is on its way.
     pub(crate) fn answer_server(&mut self, server: usize, life: u32, what: ServerEvent) {
         let lost = self.chance.per_mille(self.lose_answers);
-        let way = self.to_store(server).filter(|_| !lost);
+        let way = self.way_to_store(server).filter(|_| !lost);
         let (delay, what) = match (way, what) {
             (Some(delay), what) => (delay, what),
             // The caller learns by its own patience that no answer comes.
@@ -327,15 +327,15 @@ impl Cluster {
         if !server.is_up() || server.mark.is_some() {
             return;
         }
-        let delay = self.to_store(index).unwrap_or(REWATCH.0) + self.servers[index].stale;
+        let delay = self.way_to_store(index).unwrap_or(REWATCH.0) + self.servers[index].stale;
         self.servers[index].mark = Some((self.truth.log_end(), self.truth.head()));
-        self.to_server_process(index, delay, ServerEvent::Feed);
+        self.later_in_server(index, delay, ServerEvent::Feed);
     }
 
     fn feed(&mut self, index: usize) {
         if !self.store_connects(index) {
             let later = self.chance.span(REWATCH.0, REWATCH.1);
-            self.to_server_process(index, later, ServerEvent::Feed);
+            self.later_in_server(index, later, ServerEvent::Feed);
             return;
         }
         let server = &mut self.servers[index];
@@ -388,7 +388,7 @@ impl Cluster {
     fn wake_server(&mut self, index: usize, at: Time) {
         if self.servers[index].wake.is_none_or(|set| at < set) {
             self.servers[index].wake = Some(at);
-            self.to_server_process(index, at.since(self.now), ServerEvent::Wake);
+            self.later_in_server(index, at.since(self.now), ServerEvent::Wake);
         }
     }
 
@@ -400,7 +400,7 @@ impl Cluster {
             } else {
                 (PATIENCE, Answered::Unknown)
             };
-            self.to_server_process(server, delay, ServerEvent::Acted { flight, answered });
+            self.later_in_server(server, delay, ServerEvent::Acted { flight, answered });
         }
     }
 
@@ -444,7 +444,7 @@ impl Cluster {
     /// An answer was lost: the head is read, as often as it takes, and the key waits for it.
     fn read_head(&mut self, server: usize, flight: u64) {
         if !self.ask_store(server, Request::Head { flight }) {
-            self.to_server_process(server, PATIENCE, ServerEvent::Head { flight, head: None });
+            self.later_in_server(server, PATIENCE, ServerEvent::Head { flight, head: None });
         }
     }
 
@@ -502,7 +502,7 @@ impl Cluster {
             server.batch = true;
             let most = self.config.timing.leader_read;
             let wait = self.chance.span(most.ratio_down(1, 2), most);
-            self.to_server_process(index, wait, ServerEvent::Batch);
+            self.later_in_server(index, wait, ServerEvent::Batch);
         }
         if self.servers[index].lease.term().is_some() {
             self.wake_server(index, self.now + Duration::from_ms(1));
@@ -543,7 +543,7 @@ impl Cluster {
 
     fn gate_tick(&mut self, index: usize) {
         let again = self.chance.span(GATE_TICK.0, GATE_TICK.1);
-        self.to_server_process(index, again, ServerEvent::GateTick);
+        self.later_in_server(index, again, ServerEvent::GateTick);
         let server = &mut self.servers[index];
         let Some(mind) = &mut server.mind else { return };
         for (node, gate) in mind.gates(server.clock.local(self.now)) {
