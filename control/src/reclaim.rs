@@ -220,7 +220,9 @@ fn terminated(world: &World, now: Time) -> Decision {
     if kept == 0 || surplus == 0 {
         return decision;
     }
-    ended.sort_by_key(|p| (p.status.reason != "Evicted", p.metadata.creation_timestamp, p.metadata.name.clone()));
+    ended.sort_by_key(|p| {
+        (p.status.reason != "Evicted", p.metadata.creation_timestamp, p.metadata.name.clone())
+    });
     let course = Course { path: Path::Terminated, due: now, gate: None };
     let gone = ended.iter().take(surplus.min(TERMINATED_PER_PASS));
     decision.actions = gone.flat_map(|pod| removal(pod, &course, now)).collect();
@@ -238,7 +240,11 @@ fn removal(pod: &Seen<Pod>, course: &Course, now: Time) -> Vec<Action> {
     let object = pod_key(pod);
     let mut actions = Vec::new();
     if !pod.is_terminal() {
-        let fail = Edit::FailPod { reason: String::new(), message: String::new(), condition: course.path.condition(now) };
+        let fail = Edit::FailPod {
+            reason: String::new(),
+            message: String::new(),
+            condition: course.path.condition(now),
+        };
         actions.push(guarded(Action::edit(object.clone(), pod.rev, fail)));
     }
     let labels = [("namespace", pod.metadata.namespace.as_str()), ("reason", course.path.reason())];
@@ -256,9 +262,9 @@ fn is_done(pod: &Pod) -> bool {
 
 /// A pod that no path takes now. Only silence may change that without any object changing.
 fn look_again(world: &World, pod: &Pod, now: Time) -> Decision {
-    let declared = world.node(&pod.spec.node_name).is_some_and(|n| {
-        is_declared_off(world, n) && n.ready() != ConditionStatus::True
-    });
+    let declared = world
+        .node(&pod.spec.node_name)
+        .is_some_and(|n| is_declared_off(world, n) && n.ready() != ConditionStatus::True);
     if declared && pod.metadata.is_terminating() && is_automatic(world) && !world.is_exclusive(pod) {
         return Decision::wait(pass::after(world, world.settings().timing.pod_gc_period, now));
     }

@@ -8,12 +8,13 @@
 //! profile kubernetes                     the timing profile; `default` if there is no such line
 //! set pod_gc_period 10s                  one value of the profile
 //! flaw no-fresh-read                     a safeguard that is left out
+//! set max_wait_for_unmount 1000m         a value of the profile
 //! now 100s                               when the decision is made
 //! at 30s                                 the lines below are seen then (0s at first: the start of the process)
 //! node n1 ready=Unknown@90s taint=unreachable:NoExecute@90s boot=b1 zone=a silent=40s
 //! pod default/db-0 on n1 owner=StatefulSet/db claim=data-db-0 running ready tolerate=default
 //! claim default/data-db-0 volume=pv0 mode=RWO
-//! volume pv0 handle=h0 mode=RWO
+//! volume pv0 handle=h0 mode=RWO claim=default/data-db-0
 //! attachment pv0 n1 attached
 //! replicaset default/web replicas=3      likewise deployment, statefulset (template=data), daemonset
 //! incident n1 phase=Dead step=DeclaredDead@90s evidence=lease-expiry@95s brake=Storm
@@ -228,7 +229,10 @@ fn a_line_of_every_kind_is_read() {
     assert_eq!(world.pulse.last_heard(&"uid-n1".into()), Some(time("60s")));
     assert_eq!(world.pulse.last_heard(&"uid-n2".into()), Some(time("100s")));
     let db = world.pod(&"default".into(), &"db-0".into()).expect("db-0 was written");
-    assert_eq!((db.metadata.controller().map(|o| o.uid.as_str()), db.node_uid()), (Some("u7"), "uid-n1".into()));
+    assert_eq!(
+        (db.metadata.controller().map(|o| o.uid.as_str()), db.node_uid()),
+        (Some("u7"), "uid-n1".into())
+    );
     assert!(world.is_exclusive(db) && db.is_ready() && db.has_running_container());
     assert_eq!(world.open_incident(&"uid-n1".into()).map(|i| i.status.evidence.len()), Some(1));
     assert_eq!(world.tombstones().count() + world.attachments().count(), 2);

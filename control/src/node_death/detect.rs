@@ -133,7 +133,10 @@ fn silence_by_lease(world: &World, node: &Node, now: Time) -> Silence {
     let period = timing.node_monitor_period;
     // Strictly later: at the very end of the grace the node is still trusted.
     let silent = pass::last(world, period, now) > due;
-    Silence { silent, look_at: (!silent).then(|| pass::after(world, period, due).max(pass::after(world, period, now))) }
+    Silence {
+        silent,
+        look_at: (!silent).then(|| pass::after(world, period, due).max(pass::after(world, period, now))),
+    }
 }
 
 /// The incident's verdict. A node that came back and fell silent again before its incident was over is silent as well,
@@ -143,7 +146,7 @@ fn silence_by_beat(world: &World, uid: &Uid, now: Time) -> Silence {
     match incident.status.phase {
         IncidentPhase::Suspect | IncidentPhase::Closed => Silence { silent: false, look_at: None },
         IncidentPhase::Dead | IncidentPhase::Fencing | IncidentPhase::Fenced => {
-            Silence { silent: !is_braked(incident), look_at: None }
+            Silence { silent: !has_brake(incident), look_at: None }
         }
         IncidentPhase::Recovering => {
             let dead_at = world.pulse.silent_since(uid) + world.settings().timing.dead;
@@ -153,10 +156,16 @@ fn silence_by_beat(world: &World, uid: &Uid, now: Time) -> Silence {
     }
 }
 
-/// True if a brake holds the incident that also holds readiness. `NotArmed` does not: it says that silence proves
+/// True if a brake holds that also holds readiness and eviction. `NotArmed` does not: it says that silence proves
 /// nothing about what still runs, and upstream's conditions never claimed that.
-fn is_braked(incident: &NodeIncident) -> bool {
+fn has_brake(incident: &NodeIncident) -> bool {
     incident.status.brakes.iter().any(|brake| *brake != Brake::NotArmed)
+}
+
+/// True if nothing may be done to pods because this node is silent: a brake holds its incident.
+pub(super) fn is_braked(world: &World, uid: &Uid) -> bool {
+    world.settings().timing.detection == Detection::Beats
+        && world.open_incident(uid).is_some_and(|i| has_brake(i))
 }
 
 // === impl NotReadyPods ===
@@ -171,7 +180,9 @@ impl Controller for NotReadyPods {
             Change::Object { key, new: Some(View::Pod(pod)), .. } if pod.is_bound() && pod.is_ready() => {
                 keys.push(Key::Object(key.clone()));
             }
-            Change::Object { new: Some(View::Node(node)), .. } if node.ready() == ConditionStatus::Unknown => {
+            Change::Object { new: Some(View::Node(node)), .. }
+                if node.ready() == ConditionStatus::Unknown =>
+            {
                 touch_ready_pods(world, &node.name(), keys);
             }
             Change::Object { new: Some(View::NodeIncident(incident)), .. } => {
@@ -187,7 +198,9 @@ impl Controller for NotReadyPods {
     }
 
     fn decide(&self, world: &World, key: &Key, now: Time) -> Decision {
-        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else { return Decision::rest() };
+        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else {
+            return Decision::rest();
+        };
         let Some(node) = world.node(&pod.spec.node_name) else { return Decision::rest() };
         let Some(ready) = pod.condition("Ready").filter(|c| c.status == ConditionStatus::True) else {
             return Decision::rest();
@@ -199,8 +212,7 @@ impl Controller for NotReadyPods {
             return Decision { wake: look_at, ..Decision::rest() };
         }
         // Reason and message stay, as upstream leaves them.
-        let marked =
-            Condition { status: ConditionStatus::False, last_transition_time: now, ..ready.clone() };
+        let marked = Condition { status: ConditionStatus::False, last_transition_time: now, ..ready.clone() };
         let object = pod_key(pod);
         let note = Note::warning(object.clone(), "NodeNotReady", "Node is not ready", pod.rev.to_string());
         Decision::rest()

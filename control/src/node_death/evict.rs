@@ -6,12 +6,14 @@
 //! on a node that beats it is an ordinary eviction.
 //!
 //! From when the time counts:
-//! - *default, fast*: from `timeAdded` of each taint, in the object, so that a restart of the control plane changes no
-//!   answer; a later and shorter taint may shorten the stay.
+//! - *default, fast*: from `timeAdded` of each taint, in the object, so that a change of leader changes no answer; a
+//!   later and shorter taint may shorten the stay. While a brake holds the incident of the node, "unreachable" is no
+//!   reason (case P69).
 //! - *kubernetes*: from the moment at which this process saw the first NoExecute taint (TE-12); a taint that comes
 //!   later, or in exchange, does not touch a count that runs (TE-07).
-//! - Never from before the pod was bound, and never at once after this process began to listen: a control plane that
-//!   was away for an hour finds every deadline passed and its nodes not heard yet (case P70).
+//! - Never from before the pod was bound, and never from before this process began to listen: a control plane that was
+//!   away for an hour would find every deadline passed and its nodes not heard yet (case P70). A follower listens as
+//!   well, so that only a start of the process costs this patience.
 //!
 //! Differences from upstream, on purpose: the deletion carries the pod's uid (a pod of the same name that was made in
 //! between is another pod); pods of a node whose object is gone are left to [`crate::reclaim`]; a toleration that is
@@ -20,13 +22,14 @@
 #[cfg(test)]
 mod tests;
 
+use api::annotation::UNREACHABLE;
 use api::edit::Edit;
 use api::taint::{Stay, Taint, TaintEffect, first_untolerated, stay};
 use api::timing::Detection;
 use api::view::{Condition, ConditionStatus, Node, Pod, View};
-use api::{Kind, Time};
+use api::{Kind, NodeName, Time};
 
-use super::detect::pod_key;
+use super::detect::{is_braked, pod_key};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Note};
 use crate::world::{Seen, World, no_execute};
@@ -34,8 +37,11 @@ use crate::world::{Seen, World, no_execute};
 /// Evicts pods from tainted nodes.
 pub struct Evict;
 
-static SCOPE: Scope =
-    Scope { name: "taint-eviction-controller", reads: &[Kind::Pod, Kind::Node], writes: &[Kind::Pod] };
+static SCOPE: Scope = Scope {
+    name: "taint-eviction-controller",
+    reads: &[Kind::Pod, Kind::Node, Kind::NodeIncident],
+    writes: &[Kind::Pod],
+};
 
 impl Controller for Evict {
     fn scope(&self) -> &'static Scope {
@@ -44,26 +50,31 @@ impl Controller for Evict {
 
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
         let Change::Object { key, old, new: Some(new) } = change else { return };
-        match new {
-            View::Pod(pod) if world.node(&pod.spec.node_name).is_some_and(|n| no_execute(n).next().is_some()) => {
-                keys.push(Key::Object(key.clone()));
+        if let View::Pod(pod) = new
+            && world.node(&pod.spec.node_name).is_some_and(|n| no_execute(n).next().is_some())
+        {
+            keys.push(Key::Object(key.clone()));
+        }
+        // TE-01: only if the list of NoExecute taints changed.
+        if let View::Node(node) = new {
+            let before: Vec<&Taint> = match old {
+                Some(View::Node(old)) => no_execute(old).collect(),
+                Some(_) | None => Vec::new(),
+            };
+            if !no_execute(node).eq(before) {
+                touch_pods(world, &node.name(), keys);
             }
-            // TE-01: only if the list of NoExecute taints changed.
-            View::Node(node) => {
-                let before: Vec<&Taint> = match old {
-                    Some(View::Node(old)) => no_execute(old).collect(),
-                    _ => Vec::new(),
-                };
-                if !no_execute(node).eq(before) {
-                    keys.extend(world.pods_on(&node.name()).map(|p| Key::Object(pod_key(p))));
-                }
-            }
-            _ => {}
+        }
+        // A brake came or went.
+        if let View::NodeIncident(incident) = new {
+            touch_pods(world, &incident.spec.node_name, keys);
         }
     }
 
     fn decide(&self, world: &World, key: &Key, now: Time) -> Decision {
-        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else { return Decision::rest() };
+        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else {
+            return Decision::rest();
+        };
         let Some(node) = world.node(&pod.spec.node_name) else { return Decision::rest() };
         // TE-14: a second deletion would change nothing.
         if pod.metadata.is_terminating() {
@@ -77,11 +88,20 @@ impl Controller for Evict {
     }
 }
 
+fn touch_pods(world: &World, node: &NodeName, keys: &mut Vec<Key>) {
+    keys.extend(world.pods_on(node).map(|p| Key::Object(pod_key(p))));
+}
+
 /// TE-09.
 fn fire(pod: &Seen<Pod>, due: Time, now: Time) -> Decision {
     let object = pod_key(pod);
     let text = format!("Marking for deletion Pod {}/{}", pod.metadata.namespace, pod.metadata.name);
-    let note = Note::normal(object.clone(), "TaintManagerEviction", text, format!("mark {} {due:?}", pod.metadata.uid));
+    let note = Note::normal(
+        object.clone(),
+        "TaintManagerEviction",
+        text,
+        format!("mark {} {due:?}", pod.metadata.uid),
+    );
     let condition = Condition::new(
         "DisruptionTarget",
         ConditionStatus::True,
@@ -91,7 +111,8 @@ fn fire(pod: &Seen<Pod>, due: Time, now: Time) -> Decision {
     );
     let mut decision = Decision::rest().with(Action::note(note));
     let said = pod.condition("DisruptionTarget").is_some_and(|known| {
-        (known.status, &known.reason, &known.message) == (condition.status, &condition.reason, &condition.message)
+        (known.status, &known.reason, &known.message)
+            == (condition.status, &condition.reason, &condition.message)
     });
     if !said {
         decision.actions.push(Action::edit(object.clone(), pod.rev, Edit::PodConditions(vec![condition])));
@@ -116,24 +137,30 @@ pub(super) fn cancelled(world: &World, node: &Seen<Node>, pod: &Seen<Pod>, now: 
 
 /// When the pod must go; `None` if it may stay for ever.
 fn deadline(world: &World, node: &Seen<Node>, pod: &Pod) -> Option<Time> {
-    let taints: Vec<Taint> = no_execute(node).cloned().collect();
+    let braked = is_braked(world, &node.metadata.uid);
+    let taints: Vec<Taint> =
+        no_execute(node).filter(|t| !(braked && t.key == UNREACHABLE)).cloned().collect();
     // TE-05: what is not tolerated counts at once; TE-06 below.
     let Stay::For(_) = stay(&taints, &pod.spec.tolerations) else { return None };
     let timing = &world.settings().timing;
     match timing.detection {
         Detection::Beats => {
-            let each = taints.iter().filter_map(|taint| deadline_of(taint, pod));
+            let each = taints.iter().filter_map(|taint| deadline_of(world, taint, pod));
+            // What is tolerated for no time at all still waits until everybody could be heard.
             each.min().map(|at| at.max(world.started() + timing.patience))
         }
         Detection::Leases => deadline_by_memory(world, node, pod, &taints),
     }
 }
 
-/// How long one taint lets the pod stay, from when it was added.
-fn deadline_of(taint: &Taint, pod: &Pod) -> Option<Time> {
+/// Until when one taint lets the pod stay.
+fn deadline_of(world: &World, taint: &Taint, pod: &Pod) -> Option<Time> {
     match stay(std::slice::from_ref(taint), &pod.spec.tolerations) {
         Stay::Forever => None,
-        Stay::For(span) => Some(taint.time_added.unwrap_or_default().max(bound_at(pod)) + span),
+        Stay::For(span) => {
+            let added = taint.time_added.unwrap_or_default();
+            Some(added.max(bound_at(pod)).max(world.started()) + span)
+        }
     }
 }
 
@@ -154,7 +181,8 @@ fn deadline_by_memory(world: &World, node: &Seen<Node>, pod: &Pod, taints: &[Tai
         (Stay::For(span), Stay::For(_)) => Some(begun + span),
         // The first taints set no limit: the count began with the first that does.
         (Stay::Forever, Stay::For(span)) => {
-            let limits = taints.iter().filter(|t| stay(std::slice::from_ref(t), tolerations) != Stay::Forever);
+            let limits =
+                taints.iter().filter(|t| stay(std::slice::from_ref(t), tolerations) != Stay::Forever);
             let came = limits.filter_map(|t| t.time_added).min().unwrap_or_default();
             Some(begun.max(came) + span)
         }

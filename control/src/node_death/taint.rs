@@ -26,7 +26,7 @@ use api::timing::Detection;
 use api::view::{ConditionStatus, Node, View};
 use api::{Kind, NodeName, ObjectKey, Time};
 
-use super::evict;
+use super::{detect, evict};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Note, Pace};
 use crate::pass;
@@ -51,8 +51,11 @@ pub struct NoExecute;
 static NO_SCHEDULE: Scope =
     Scope { name: "node-lifecycle-no-schedule", reads: &[Kind::Node], writes: &[Kind::Node] };
 
-static NO_EXECUTE: Scope =
-    Scope { name: "node-lifecycle-no-execute", reads: &[Kind::Node, Kind::Pod], writes: &[Kind::Node] };
+static NO_EXECUTE: Scope = Scope {
+    name: "node-lifecycle-no-execute",
+    reads: &[Kind::Node, Kind::Pod, Kind::NodeIncident],
+    writes: &[Kind::Node],
+};
 
 // === impl NoSchedule ===
 
@@ -76,7 +79,8 @@ impl Controller for NoSchedule {
             .filter(|key| !there.contains(key))
             .map(|key| Taint::new(key, TaintEffect::NoSchedule).since(now))
             .collect();
-        let remove: Vec<TaintName> = ours(node).filter(|t| !wanted.contains(&&*t.key)).map(TaintName::from).collect();
+        let remove: Vec<TaintName> =
+            ours(node).filter(|t| !wanted.contains(&&*t.key)).map(TaintName::from).collect();
         if add.is_empty() && remove.is_empty() {
             return Decision::rest();
         }
@@ -89,7 +93,8 @@ impl Controller for NoSchedule {
 /// The NoSchedule taints that the node should have, of those that are ours to set.
 fn wanted(node: &Node) -> Vec<&'static str> {
     let holds = |kind: &str, status| node.condition(kind).is_some_and(|c| c.status == status);
-    let by_condition = BY_CONDITION.iter().filter(|(kind, status, _)| holds(kind, *status)).map(|(.., key)| *key);
+    let by_condition =
+        BY_CONDITION.iter().filter(|(kind, status, _)| holds(kind, *status)).map(|(.., key)| *key);
     by_condition.chain(node.spec.unschedulable.then_some(UNSCHEDULABLE)).collect()
 }
 
@@ -111,6 +116,9 @@ impl Controller for NoExecute {
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
         match change {
             Change::Object { key, new: Some(View::Node(_)), .. } => keys.push(Key::Object(key.clone())),
+            Change::Object { new: Some(View::NodeIncident(incident)), .. } => {
+                keys.push(Key::Object(ObjectKey::node(&incident.spec.node_name)));
+            }
             // Another rate, or "all down" entered or left: whoever waits for a token, or carries a taint, is looked at.
             Change::Zones => {
                 let concerned = world.nodes().filter(|n| n.ready() != ConditionStatus::True || has_either(n));
@@ -158,10 +166,15 @@ fn wanted_execute(world: &World, node: &Node) -> Option<&'static str> {
 fn add(world: &World, node: &Seen<Node>, taint: Taint, now: Time) -> Decision {
     let zone = Zone::of(node);
     let object = ObjectKey::node(&node.name());
-    if is_stopped(world, &zone) {
-        let text = format!("zone {zone} is disrupted and small: no node of it is tainted");
-        let note = Note::warning(object, "EvictionHeld", text, node.rev.to_string());
-        return Decision::rest().because(note);
+    let held = if is_stopped(world, &zone) {
+        Some(format!("zone {zone} is disrupted and small: no node of it is tainted"))
+    } else if taint.key == UNREACHABLE && detect::is_braked(world, &node.metadata.uid) {
+        Some(format!("a brake holds the incident of node {}", node.name()))
+    } else {
+        None
+    };
+    if let Some(text) = held {
+        return Decision::rest().because(Note::warning(object, "EvictionHeld", text, node.rev.to_string()));
     }
     let due = observed_at(world, node);
     if now < due {

@@ -243,8 +243,9 @@ impl Draft<'_> {
 
     fn condition(&mut self, kind: &str, text: &str) {
         let (text, at) = stamped(text);
-        let (status, reason) = text.split_once(':').unwrap_or((text, ""));
-        let mut condition = json!({"type": kind, "status": status, "reason": reason});
+        let mut parts = text.splitn(3, ':');
+        let mut part = || parts.next().unwrap_or_default();
+        let mut condition = json!({"type": kind, "status": part(), "reason": part(), "message": part()});
         condition["lastTransitionTime"] = json!(at.unwrap_or_default());
         let place = self.at(&["status", "conditions"]);
         if let Some(conditions) = place.as_array_mut() {
@@ -273,12 +274,13 @@ fn uid_of(world: &World, kind: Kind, namespace: &Namespace, name: &Name) -> Opti
 
 impl Draft<'_> {
     /// `ready=True|False|Unknown|-[:Reason][@t]` (`-`: no conditions at all; the default is True with no pressure),
-    /// `heartbeat=t`, `condition=Type:Status[:Reason][@t]`, `taint=key[=value]:Effect[@t]`, `boot=`, `zone=`,
-    /// `unschedulable`, `allocatable=cpu=4,memory=8Gi`, `in-use=unique-name`, `attached=unique-name`. Its voice, where
+    /// `heartbeat=t`, `condition=Type:Status[:Reason[:message]][@t]`, `taint=key[=value]:Effect[@t]`, `boot=`, `zone=`,
+    /// `unschedulable`, `allocatable=cpu=4,memory=8Gi` (default: room for 110 pods; `full`: none), `in-use=unique-name`, `attached=unique-name`. Its voice, where
     /// nodes beat: `silent=`, `mute` (never heard), `unarmed`, `busy` (something exclusive runs), `speaks=boot`,
     /// `kill-bound=`, `knows-council=epoch`.
     fn node(&mut self, name: &str, words: &[String]) -> Kind {
         self.name(name);
+        self.set(&["status", "allocatable"], resources("pods=110"));
         let ready = words.iter().find_map(|w| w.strip_prefix("ready=")).unwrap_or("True");
         if ready != "-" {
             self.condition("Ready", ready);
@@ -302,7 +304,12 @@ impl Draft<'_> {
                 }
                 "zone" => self.set(&["metadata", "labels", annotation::ZONE_LABELS[1]], value),
                 "unschedulable" => self.set(&["spec", "unschedulable"], true),
-                "allocatable" => self.set(&["status", "allocatable"], resources(value)),
+                "allocatable" => {
+                    for (name, amount) in list(value).map(split) {
+                        self.set(&["status", "allocatable", name], amount);
+                    }
+                }
+                "full" => self.set(&["status", "allocatable"], json!({})),
                 "in-use" => self.push(&["status", "volumesInUse"], value),
                 "attached" => self.push(&["status", "volumesAttached"], json!({"name": value})),
                 "silent" => self.silent = Some(duration(value)),
@@ -339,8 +346,9 @@ impl Draft<'_> {
 
     /// `on n1`, `phase=` (default Running if bound, else Pending), `reason=`, `running` (a container runs), `ready`,
     /// `unready`, `ip=`, `tolerate=key[=value]:Effect[:secs]` (`*` for any) or `tolerate=default` (300 s each), `claim=`,
-    /// `condition=Type:Status[:Reason][@t]`, `priority=`, `requests=cpu=1`, `node-uid=` (`-` for none), `grace=`,
-    /// `scheduler=`, `select=k=v`, `host-port=`, `static`, `exclusive`.
+    /// `condition=Type:Status[:Reason[:message]][@t]`, `priority=`, `requests=cpu=1`, `node-uid=` (`-` for none), `grace=`,
+    /// `scheduler=`, `select=k=v`, `host-port=`, `static`, `exclusive`, `ended=143[@t]` (the container did, with this
+    /// exit code), `pinned=n1` (by affinity, as daemon pods are).
     fn pod(&mut self, text: &str, words: &[String]) -> Kind {
         let _ = self.full_name(text);
         self.set(&["spec", "containers"], json!([{"name": "main", "image": "main"}]));
@@ -367,6 +375,13 @@ impl Draft<'_> {
                 &["status", "containerStatuses"],
                 json!([{"name": "main", "ready": true, "state": {"running": {}}}]),
             ),
+            "ended" => {
+                let (code, at) = stamped(value);
+                let code: i32 = code.parse().expect("an exit code");
+                let ended = json!({"exitCode": code, "finishedAt": at.unwrap_or_default()});
+                let status = json!({"name": "main", "state": {"terminated": ended}});
+                self.set(&["status", "containerStatuses"], json!([status]));
+            }
             "ready" => self.condition("Ready", "True"),
             "unready" => self.condition("Ready", "False"),
             "condition" => {
@@ -396,7 +411,8 @@ impl Draft<'_> {
             "requests" => self.tree["spec"]["containers"][0]["resources"]["requests"] = resources(value),
             "host-port" => {
                 let port: u16 = value.parse().expect("a port");
-                self.tree["spec"]["containers"][0]["ports"] = json!([{"containerPort": port, "hostPort": port}]);
+                self.tree["spec"]["containers"][0]["ports"] =
+                    json!([{"containerPort": port, "hostPort": port}]);
             }
             "node-uid" if value == "-" => {
                 if let Some(annotations) = self.at(&["metadata", "annotations"]).as_object_mut() {
@@ -412,6 +428,12 @@ impl Draft<'_> {
             "select" => {
                 let (key, value) = split(value);
                 self.set(&["spec", "nodeSelector", key], value);
+            }
+            "pinned" => {
+                let field = json!({"key": "metadata.name", "operator": "In", "values": [value]});
+                let required = "requiredDuringSchedulingIgnoredDuringExecution";
+                let terms = json!([{"matchFields": [field]}]);
+                self.set(&["spec", "affinity", "nodeAffinity", required, "nodeSelectorTerms"], terms);
             }
             "static" => self.set(&["metadata", "annotations", annotation::MIRROR], "x"),
             "exclusive" => self.set(&["metadata", "annotations", annotation::EXCLUSIVE], "true"),
@@ -475,7 +497,7 @@ impl Draft<'_> {
         kind
     }
 
-    /// `handle=`, `driver=`, `mode=RWO`, `only=n1` (reachable from that node alone).
+    /// `handle=`, `driver=`, `mode=RWO`, `claim=ns/name` (bound to it), `only=n1` (reachable from that node alone).
     fn volume(&mut self, name: &str, words: &[String]) -> Kind {
         self.name(name);
         for word in words {
@@ -489,6 +511,10 @@ impl Draft<'_> {
                 }
                 "driver" => self.set(&["spec", "csi", "driver"], value),
                 "mode" => self.push(&["spec", "accessModes"], mode(value)),
+                "claim" => {
+                    let (namespace, claim) = value.split_once('/').expect("a claim has a namespace");
+                    self.set(&["spec", "claimRef"], json!({"namespace": namespace, "name": claim}));
+                }
                 "only" => {
                     let field = json!({"key": "metadata.name", "operator": "In", "values": [value]});
                     let terms = json!([{"matchFields": [field]}]);
@@ -519,8 +545,11 @@ impl Draft<'_> {
     fn attachment(&mut self, volume: &str, words: &[String]) -> Kind {
         let node = words.first().expect("to which node");
         self.name(&format!("va-{volume}-{node}"));
-        self.set(&["spec"], json!({"attacher": "csi.example", "nodeName": node,
-            "source": {"persistentVolumeName": volume}}));
+        self.set(
+            &["spec"],
+            json!({"attacher": "csi.example", "nodeName": node,
+            "source": {"persistentVolumeName": volume}}),
+        );
         for word in &words[1..] {
             let (key, value) = split(word);
             match key {

@@ -19,10 +19,14 @@ impl World {
 
     pub(super) fn remember_absence(&mut self, old: Option<&View>, new: Option<&View>, now: Time) {
         for view in [old, new].into_iter().flatten() {
-            let name = match view {
-                View::Node(node) => node.name(),
-                View::Pod(pod) if pod.is_bound() => pod.spec.node_name.clone(),
-                _ => continue,
+            let name = if let View::Node(node) = view {
+                node.name()
+            } else if let View::Pod(pod) = view
+                && pod.is_bound()
+            {
+                pod.spec.node_name.clone()
+            } else {
+                continue;
             };
             if self.node(&name).is_none() && self.pods_on(&name).next().is_some() {
                 self.absent.entry(name).or_insert(now);
