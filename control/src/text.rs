@@ -51,7 +51,7 @@ use crate::controller::{Change, Controller, Key};
 use crate::decision::Decision;
 use crate::world::{Settings, World};
 
-pub(crate) use show::show;
+pub(crate) use show::{act, show};
 
 /// Decides `key` in the world of `text` and compares the answer. A key is `cluster`, `node/n1`, `pod/default/db-0`.
 #[track_caller]
@@ -176,7 +176,7 @@ fn key(text: &str) -> Key {
     if text == "cluster" { Key::Cluster } else { Key::Object(object_key(text)) }
 }
 
-fn object_key(text: &str) -> ObjectKey {
+pub(crate) fn object_key(text: &str) -> ObjectKey {
     let parts: Vec<&str> = text.split('/').collect();
     let kind = Kind::ALL
         .into_iter()

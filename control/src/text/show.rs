@@ -35,7 +35,8 @@ pub(crate) fn show(decision: &Decision, now: Time) -> String {
     out
 }
 
-fn act(action: &Action) -> String {
+/// An action as text, without what it expects.
+pub(crate) fn act(action: &Action) -> String {
     let Verb::Edit(key, edit) = &action.verb else { return action.to_string() };
     let Some(text) = prose(edit) else { return action.to_string() };
     let mut out = format!("edit {key}: {text}");
