@@ -11,6 +11,7 @@ pub mod controller;
 pub mod decision;
 pub mod mind;
 pub mod node_death;
+mod pass;
 pub mod queue;
 pub mod reclaim;
 pub mod schedule;

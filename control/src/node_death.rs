@@ -34,3 +34,5 @@ pub use pulse::{Pulse, answer, gates};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;
