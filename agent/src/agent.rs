@@ -237,11 +237,11 @@ impl Agent {
         if status.who.uid != self.ground.uid {
             return;
         }
-        let before = self.ground.guard.as_ref().map(|(s, _)| (s.phase, s.stamp));
-        if before.is_some_and(|(_, stamp)| status.stamp <= stamp) {
+        let before = self.ground.guard.as_ref().map(|(s, _)| s);
+        if before.is_some_and(|before| !status.is_news_after(before)) {
             return;
         }
-        let broke = before.is_some_and(|(phase, _)| phase == Phase::Live) && status.phase == Phase::Broken;
+        let broke = before.is_some_and(|b| b.phase == Phase::Live) && status.phase == Phase::Broken;
         self.ground.guard = Some((status.clone(), now));
         self.heartbeat.stamped(now, status);
         for (uid, worker) in &mut self.workers_by_uid {

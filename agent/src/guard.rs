@@ -92,6 +92,8 @@ pub struct Record {
     pub until: Stamp,
     /// End of the newest grant's own time: what may be *started* until then.
     pub granted_until: Stamp,
+    /// The stamp that the newest grant answered.
+    pub granted: Option<Stamp>,
     /// The pods of the newest grant.
     pub pods: Arc<[Uid]>,
     /// The newest council offered.
@@ -247,7 +249,7 @@ impl Guard {
             stamp: now,
             phase: if self.is_live(now) { Phase::Live } else { Phase::Broken },
             until: self.until,
-            granted_until: self.granted_until,
+            granted_until: if self.flaw == Some(Flaw::HoldRevives) { self.until } else { self.granted_until },
             pods: self.pods.clone(),
             armed: self.armed(),
             council: self.council.clone(),
@@ -285,6 +287,7 @@ impl Guard {
         self.phase = record.phase;
         self.until = record.until;
         self.granted_until = record.granted_until;
+        self.granted = record.granted;
         self.pods = record.pods;
         self.council = record.council;
         self.denied = record.denied;
@@ -482,6 +485,7 @@ impl Guard {
             phase: self.phase,
             until: self.until,
             granted_until: self.granted_until,
+            granted: self.granted,
             pods: self.pods.clone(),
             council: self.council.clone(),
             denied: self.denied,
@@ -498,9 +502,19 @@ impl Status {
         self.phase == Phase::Live && after(self.stamp, later) < self.until
     }
 
+    /// True if this was said after `before`. The same words with the same stamp are a page that nobody writes any
+    /// more; other words with the same stamp were said within one millisecond.
+    pub fn is_news_after(&self, before: &Self) -> bool {
+        self.who.boot != before.who.boot
+            || self.stamp > before.stamp
+            || (self.stamp == before.stamp && self != before)
+    }
+
     /// True if that exclusive pod may be started, `later` after the stamp.
     pub fn permits(&self, pod: &Uid, later: Duration) -> bool {
-        self.is_live(later) && after(self.stamp, later) < self.granted_until && self.pods.binary_search(pod).is_ok()
+        self.is_live(later)
+            && after(self.stamp, later) < self.granted_until
+            && self.pods.binary_search(pod).is_ok()
     }
 }
 

@@ -58,10 +58,9 @@ impl Heartbeat {
         }
     }
 
-    /// The guard spoke. An older or equal stamp is a page that nobody writes any more.
+    /// The guard spoke, or its page was read once more.
     pub fn stamped(&mut self, now: Time, status: Status) {
-        let newer = self.guard.as_ref().is_none_or(|g| g.who.boot != status.who.boot || status.stamp > g.stamp);
-        if newer {
+        if self.guard.as_ref().is_none_or(|before| status.is_news_after(before)) {
             self.stamped_at = now;
             self.guard = Some(status);
         }
@@ -87,7 +86,9 @@ impl Heartbeat {
     /// stamp: a beat of its own rhythm would carry one that is up to a beat old, and a blip would kill that much earlier.
     pub fn beat(&mut self, now: Time) -> Option<Stamp> {
         let stamp = self.guard(now)?.0.stamp;
-        let due = self.beaten.is_none_or(|b| stamp.0.since(b.0) >= self.timing.beat || stamp < b);
+        // Three quarters: a guard that woke a little late once would else make every second stamp come too early.
+        let period = self.timing.beat.ratio_down(3, 4);
+        let due = self.beaten.is_none_or(|b| stamp.0.since(b.0) >= period || stamp < b);
         let stalled = now.since(self.ticked_at) > self.timing.beat.times(4);
         if !due || stalled {
             return None;

@@ -61,7 +61,12 @@ pub enum Verdict {
 
 impl Member {
     /// The member as its process starts, with what the ledger holds.
-    pub fn start(now: Time, gates_by_uid: BTreeMap<Uid, GateEntry>, timing: Timing, flaw: Option<Flaw>) -> Self {
+    pub fn start(
+        now: Time,
+        gates_by_uid: BTreeMap<Uid, GateEntry>,
+        timing: Timing,
+        flaw: Option<Flaw>,
+    ) -> Self {
         let gates_by_uid = if flaw == Some(Flaw::ForgetClose) { BTreeMap::new() } else { gates_by_uid };
         Self { timing, flaw, started: now, contact: None, said_by_uid: BTreeMap::new(), gates_by_uid }
     }
@@ -124,11 +129,13 @@ impl Member {
     /// Drops an open that is one too many; the caller drops it from the ledger.
     pub fn forget_one(&mut self) -> Option<Uid> {
         let is_open = |entry: &GateEntry| entry.wish == GateWish::Open;
-        if self.gates_by_uid.len() <= OPEN_MAX || self.gates_by_uid.values().filter(|e| is_open(e)).count() <= OPEN_MAX
+        if self.gates_by_uid.len() <= OPEN_MAX
+            || self.gates_by_uid.values().filter(|e| is_open(e)).count() <= OPEN_MAX
         {
             return None;
         }
-        let oldest = self.gates_by_uid.iter().filter(|(_, e)| is_open(e)).min_by_key(|(_, e)| (e.epoch, e.seq));
+        let oldest =
+            self.gates_by_uid.iter().filter(|(_, e)| is_open(e)).min_by_key(|(_, e)| (e.epoch, e.seq));
         let uid = oldest.map(|(uid, _)| uid.clone())?;
         self.gates_by_uid.remove(&uid);
         Some(uid)

@@ -1,4 +1,3 @@
-
 use api::view::Seat;
 use api::{BootId, Epoch, Rev};
 use proptest::prelude::*;
@@ -345,4 +344,3 @@ proptest! {
         }
     }
 }
-

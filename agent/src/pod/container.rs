@@ -79,7 +79,8 @@ pub fn need(worker: &Worker, container: &Container, policy: RestartPolicy) -> Ne
     };
     let again = match policy {
         RestartPolicy::Always => true,
-        RestartPolicy::OnFailure => exit.code != 0,
+        // A success that was lost with its sandbox (an init container's) is none.
+        RestartPolicy::OnFailure => exit.code != 0 || exit.seen != Seen::Exit,
         RestartPolicy::Never => false,
     };
     if !again {
@@ -131,7 +132,9 @@ fn first_due<'c>(needs: impl Iterator<Item = (&'c Container, Need)>, now: Time) 
     let mut first: Option<(&Container, u32, Time)> = None;
     for (container, need) in needs {
         match need {
-            Need::Start(attempt, at) if first.is_none_or(|(_, _, t)| at < t) => first = Some((container, attempt, at)),
+            Need::Start(attempt, at) if first.is_none_or(|(_, _, t)| at < t) => {
+                first = Some((container, attempt, at))
+            }
             Need::Start(..) | Need::Runs | Need::Done(_) => {}
         }
     }

@@ -129,7 +129,8 @@ fn turn(worker: &mut Worker, ground: &Ground, now: Time) {
         }
         // A second delete with less grace: its end is counted from when it was asked for.
         Life::Stopping { until: old, why: Why::Deleted } => {
-            let shorter = worker.pod().and_then(|p| shortened(p)).map(|at| at.max(now)).filter(|at| *at < old);
+            let shorter =
+                worker.pod().and_then(|p| shortened(p)).map(|at| at.max(now)).filter(|at| *at < old);
             if let Some(until) = shorter {
                 note_deadline(worker, until);
                 worker.turn_to(Life::Stopping { until, why: Why::Deleted });
@@ -175,13 +176,15 @@ fn admit(worker: &mut Worker, ground: &Ground, now: Time) -> Step {
             return Step::Nothing;
         }
     };
-    let adopted = worker.seen.has_ready_sandbox(&ground.boot);
-    if !adopted && !may_begin(worker, ground, now) {
-        return Step::Nothing;
-    }
+    // Before the gates: the first report of a pod whose runs are not remembered would wipe out what its status says
+    // of them, and a pod that must run once would run again.
     if worker.entry.is_none() {
         worker.entry = Some(new_entry(worker, &pod, ground, now));
         worker.dirty = true;
+    }
+    let adopted = worker.seen.has_ready_sandbox(&ground.boot);
+    if !adopted && !may_begin(worker, ground, now) {
+        return Step::Nothing;
     }
     // P46: what runs already goes on as it is, whoever restarted.
     worker.turn_to(if adopted { Life::Running } else { Life::Preparing });
@@ -296,7 +299,9 @@ fn sandbox(worker: &mut Worker, ground: &Ground, pod: &Arc<Pod>) -> Option<Step>
 fn intend(worker: &mut Worker, name: &str, attempt: u32) {
     let Some(entry) = &mut worker.entry else { return };
     let known = entry.runs_by_container.get(name).cloned();
-    if let Some(delay) = container::next_delay(&worker.delay_by_container, name, known.as_ref().and_then(|r| r.exit)) {
+    if let Some(delay) =
+        container::next_delay(&worker.delay_by_container, name, known.as_ref().and_then(|r| r.exit))
+    {
         worker.delay_by_container.insert(name.to_owned(), delay);
     }
     container::begin(entry.runs_by_container.entry(name.to_owned()).or_default(), attempt);
@@ -347,7 +352,8 @@ fn end(worker: &mut Worker, why: Why) {
     if entry.ended.is_some() {
         return;
     }
-    let succeeded = |name: &str| entry.runs_by_container.get(name).and_then(|r| r.exit).is_some_and(|e| e.code == 0);
+    let succeeded =
+        |name: &str| entry.runs_by_container.get(name).and_then(|r| r.exit).is_some_and(|e| e.code == 0);
     let all = entry.pod.spec.containers.iter().all(|c| succeeded(&c.name));
     entry.ended = Some(if all { PodPhase::Succeeded } else { PodPhase::Failed });
     worker.dirty = true;
@@ -399,7 +405,11 @@ fn new_entry(worker: &Worker, pod: &Arc<Pod>, ground: &Ground, now: Time) -> Pod
     };
     // Without an entry the host and the status of the pod say what has run. What the status says was begun and is not
     // here is over (KR-13): a pod that must run once does not run again because a disk was lost (P50).
-    let begun = pod.status.container_statuses.iter().filter(|s| s.state.running.is_some() || s.state.terminated.is_some());
+    let begun = pod
+        .status
+        .container_statuses
+        .iter()
+        .filter(|s| s.state.running.is_some() || s.state.terminated.is_some());
     let lost = begun.map(|s| {
         let exit = Exit { code: 137, started_at: now, finished_at: now, seen: Seen::Lost };
         (s.name.clone(), Run { attempt: s.restart_count, exit: Some(exit), last_exit: None })

@@ -80,7 +80,8 @@ fn phase(pod: &Pod, worker: &Worker, containers: &[ContainerStatus], ground: &Gr
         (None, Life::Gone) if pod.metadata.is_terminating() => return PodPhase::Failed,
         (Some(_) | None, _) => {}
     }
-    let never_ran = |c: &ContainerStatus| c.state.waiting.is_some() && c.last_state == ContainerState::default();
+    let never_ran =
+        |c: &ContainerStatus| c.state.waiting.is_some() && c.last_state == ContainerState::default();
     if containers.iter().any(never_ran) { PodPhase::Pending } else { PodPhase::Running }
 }
 
