@@ -22,7 +22,6 @@
 //! do not know which pods the node still owns.
 
 use api::Duration;
-use api::view::Membership;
 
 use crate::guard::{Phase, Status};
 
@@ -50,7 +49,34 @@ pub fn verdict(status: Option<(&Status, Duration)>) -> Verdict {
     }
 }
 
-/// How many members must have said none-here for a hold, of how many; for words to people.
-pub fn quorum(council: &Membership) -> (usize, usize) {
-    (council.majority(), council.seats.len())
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::Time;
+    use api::message::{Armed, Incarnation, Stamp};
+
+    use super::*;
+
+    #[test]
+    fn a_status_means_what_its_times_say() {
+        let at = |ms| Stamp(Time::from_ms(ms));
+        let status = Status {
+            who: Incarnation::default(),
+            stamp: at(1000),
+            phase: Phase::Live,
+            until: at(3000),
+            granted_until: at(2000),
+            pods: Arc::from([]),
+            armed: Armed::Yes,
+            council: None,
+        };
+        let after = |ms| verdict(Some((&status, Duration::from_ms(ms))));
+        assert_eq!(after(999), Verdict::Granted);
+        assert_eq!(after(1000), Verdict::Held);
+        assert_eq!(after(2000), Verdict::StopExclusive);
+        assert_eq!(verdict(None), Verdict::Held, "the agent stops nothing in the guard's place");
+        let broken = Status { phase: Phase::Broken, ..status };
+        assert_eq!(verdict(Some((&broken, Duration::ZERO))), Verdict::StopExclusive);
+    }
 }

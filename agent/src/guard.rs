@@ -394,7 +394,7 @@ impl Guard {
         self.denied = self.denied.max(Some(sent));
         match self.phase {
             Phase::Live => self.break_now(now, ops),
-            Phase::Broken => {}
+            Phase::Broken => self.keep(ops),
         }
     }
 

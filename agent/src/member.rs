@@ -157,10 +157,10 @@ impl Member {
             return true;
         }
         let said = self.said_by_uid.get(uid).copied();
-        let last = match (said, self.flaw) {
-            (None, Some(Flaw::ForgetSaid)) => return true,
-            (Some(said), Some(Flaw::ForgetSaid)) => said,
-            (said, _) => said.map_or(self.started, |s| s.max(self.started)),
+        let last = if self.flaw == Some(Flaw::ForgetSaid) {
+            said.unwrap_or(Time::ZERO)
+        } else {
+            said.unwrap_or(self.started).max(self.started)
         };
         now.since(last) > self.timing.clean_limit()
     }

@@ -67,6 +67,10 @@ pub(super) struct Desk {
     reported_at: Time,
     /// What the newest report said is in use: what a Node that is older than it will say.
     in_use: Vec<String>,
+    /// What is in use now; counted again only after pods were looked at.
+    in_use_now: Vec<String>,
+    /// Pods were looked at since `in_use_now` was counted.
+    looked: bool,
     /// The reboot that is to be announced, until it is.
     announce: Option<Time>,
 
@@ -83,6 +87,11 @@ impl Desk {
         self.announce = Some(now);
         self.call_at = Time::ZERO;
         self.compile_at = Time::ZERO;
+    }
+
+    /// Pods were looked at: what is in use may have changed.
+    pub(super) fn looked(&mut self) {
+        self.looked = true;
     }
 
     pub(super) fn retry_now(&mut self) {
@@ -203,16 +212,19 @@ impl Agent {
 
     /// The status to be sent, if one is due (HB-10, HB-11).
     fn due_report(&mut self, node: &Node, now: Time) -> Option<NodeStatus> {
-        let in_use = self.volumes_in_use();
+        if std::mem::take(&mut self.node.looked) {
+            self.node.in_use_now = self.volumes_in_use();
+        }
+        let in_use = &self.node.in_use_now;
         let stale = self.node.rev < self.node.barrier;
         let said = if stale { &self.node.in_use } else { &node.status.volumes_in_use };
         // AD-38: a mount waits for this, and a detach waits for its removal.
-        let urgent = *said != in_use;
+        let urgent = said != in_use;
         if !urgent && now < self.node.compile_at {
             return None;
         }
         self.node.compile_at = now + self.settings.timing.status_frequency;
-        let status = self.node_status(Some(node), in_use, now);
+        let status = self.node_status(Some(node), in_use.clone(), now);
         let old = now.since(self.node.reported_at) >= self.settings.timing.status_report;
         let changed = !stale && differs(&status, &node.status);
         (urgent || old || changed).then_some(status)

@@ -92,6 +92,7 @@ impl Agent {
         if !self.observed {
             return;
         }
+        self.node.looked();
         let Some(worker) = self.workers_by_uid.get_mut(uid) else { return };
         let step = plan(worker, &self.ground, now);
         match step {

@@ -129,8 +129,7 @@ fn turn(worker: &mut Worker, ground: &Ground, now: Time) {
         }
         // A second delete with less grace: its end is counted from when it was asked for.
         Life::Stopping { until: old, why: Why::Deleted } => {
-            let shorter =
-                worker.pod().and_then(|p| shortened(p)).map(|at| at.max(now)).filter(|at| *at < old);
+            let shorter = worker.pod().and_then(shortened).map(|at| at.max(now)).filter(|at| *at < old);
             if let Some(until) = shorter {
                 note_deadline(worker, until);
                 worker.turn_to(Life::Stopping { until, why: Why::Deleted });

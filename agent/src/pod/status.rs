@@ -10,7 +10,7 @@
 //! | podIP | address of the sandbox of this boot; a new sandbox has a new one |
 //! | restartCount | the attempt that runs, or is to run |
 //!
-//! Invariant P46: an agent that restarts and finds everything as it was compiles the same status, so nothing is
+//! Case P46: an agent that restarts and finds everything as it was compiles the same status, so nothing is
 //! written and no endpoint flaps. Times of transitions are taken over from the old condition while its status stays.
 
 use api::Time;

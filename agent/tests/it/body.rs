@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::guard::{self, Guard, Kill};
 use agent::host::{ContainerOnHost, ContainerState, Mounted, PodOnHost, Sandbox};
-use agent::{Agent, Call, Event, Ledger, Op, OpId, Outcome, PodAct, Reach, Settings};
+use agent::{Agent, Call, Event, Ledger, Note, Op, OpId, Outcome, PodAct, Reach, Settings};
 use api::edit::Edit;
 use api::message::{Answer, Beat, Grant, Incarnation, Stamp};
 use api::timing::Timing;
@@ -17,37 +17,40 @@ use api::view::{
 use api::{BootId, CouncilEpoch, Duration, Epoch, Kind, Rev, Time, Uid, annotation};
 
 /// One machine.
-pub struct Body {
-    pub agent: Agent,
-    pub guard: Guard,
-    pub guard_alive: bool,
-    pub now: Time,
-    pub boot: BootId,
-    pub flaw: Option<api::flaw::Flaw>,
+pub(crate) struct Body {
+    pub(crate) agent: Agent,
+    pub(crate) guard: Guard,
+    pub(crate) guard_alive: bool,
+    pub(crate) now: Time,
+    pub(crate) boot: BootId,
+    pub(crate) flaw: Option<api::flaw::Flaw>,
     /// The disk.
-    pub ledger: Ledger,
+    pub(crate) ledger: Ledger,
     /// The runtime and the mount table.
-    pub host: BTreeMap<Uid, PodOnHost>,
+    pub(crate) host: BTreeMap<Uid, PodOnHost>,
     /// Pods whose containers ignore SIGTERM.
-    pub stubborn: BTreeSet<Uid>,
+    pub(crate) stubborn: BTreeSet<Uid>,
     /// The API.
-    pub api_up: bool,
-    pub rev: u64,
-    pub pods: BTreeMap<Uid, Arc<Pod>>,
-    pub node: Option<Arc<Node>>,
-    pub attach: bool,
+    pub(crate) api_up: bool,
+    pub(crate) rev: u64,
+    pub(crate) pods: BTreeMap<Uid, Arc<Pod>>,
+    pub(crate) node: Option<Arc<Node>>,
+    pub(crate) attach: bool,
     /// Everything that was done, in words.
-    pub log: Vec<String>,
-    pub calls: Vec<Call>,
-    pub beats: Vec<Beat>,
-    pub sent: Vec<Op>,
+    pub(crate) log: Vec<String>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) beats: Vec<Beat>,
+    pub(crate) sent: Vec<Op>,
     queue: VecDeque<Event>,
+    /// While true, ops with an outcome wait in `held`.
+    pub(crate) lag: bool,
+    held: VecDeque<Op>,
     in_flight: BTreeMap<Uid, OpId>,
     addresses: u32,
     nodes: u32,
 }
 
-pub fn pod(name: &str) -> Pod {
+pub(crate) fn pod(name: &str) -> Pod {
     Pod {
         metadata: Meta {
             name: name.into(),
@@ -68,30 +71,30 @@ pub fn pod(name: &str) -> Pod {
     }
 }
 
-pub fn exclusive(name: &str) -> Pod {
+pub(crate) fn exclusive(name: &str) -> Pod {
     let mut pod = pod(name);
     pod.metadata.annotations.insert(annotation::EXCLUSIVE.to_owned(), "true".to_owned());
     pod
 }
 
-pub fn with_policy(mut pod: Pod, policy: RestartPolicy) -> Pod {
+pub(crate) fn with_policy(mut pod: Pod, policy: RestartPolicy) -> Pod {
     pod.spec.restart_policy = policy;
     pod
 }
 
-pub fn with_claim(mut pod: Pod, claim: &str) -> Pod {
+pub(crate) fn with_claim(mut pod: Pod, claim: &str) -> Pod {
     let source = PersistentVolumeClaimSource { claim_name: claim.into(), read_only: false };
     pod.spec.volumes.push(Volume { name: claim.to_owned(), persistent_volume_claim: Some(source) });
     pod
 }
 
-pub fn uid(name: &str) -> Uid {
+pub(crate) fn uid(name: &str) -> Uid {
     Uid::from(format!("{name}-uid"))
 }
 
 impl Body {
     /// A machine that has booted, registered, and got its first, empty list.
-    pub fn booted() -> Self {
+    pub(crate) fn booted() -> Self {
         let mut body = Self::unregistered(None);
         body.send(Event::Observed(Vec::new()));
         body.send(Event::Api(Reach::Yes));
@@ -101,7 +104,7 @@ impl Body {
         body
     }
 
-    pub fn unregistered(flaw: Option<api::flaw::Flaw>) -> Self {
+    pub(crate) fn unregistered(flaw: Option<api::flaw::Flaw>) -> Self {
         let now = Time::from_ms(1_000_000);
         let boot = BootId::from("b1");
         let agent = Agent::start(now, settings(&boot, flaw), Ledger::default(), &mut Vec::new());
@@ -125,6 +128,8 @@ impl Body {
             beats: Vec::new(),
             sent: Vec::new(),
             queue: VecDeque::new(),
+            lag: false,
+            held: VecDeque::new(),
             in_flight: BTreeMap::new(),
             addresses: 0,
             nodes: 0,
@@ -132,7 +137,7 @@ impl Body {
     }
 
     /// Hands an event over, and everything that follows from it at once.
-    pub fn send(&mut self, event: Event) {
+    pub(crate) fn send(&mut self, event: Event) {
         self.queue.push_back(event);
         let mut rounds = 0;
         while let Some(event) = self.queue.pop_front() {
@@ -141,13 +146,47 @@ impl Body {
             let mut ops = Vec::new();
             self.agent.step(self.now, event, &mut ops);
             for op in ops {
-                self.carry_out(op);
+                if self.lag && op.id().is_some() {
+                    self.hold(op);
+                } else {
+                    self.carry_out(op);
+                }
+            }
+        }
+    }
+
+    /// An op that takes its time.
+    fn hold(&mut self, op: Op) {
+        let pod_of = |op: &Op| match op {
+            Op::Pod { uid, .. } => Some(uid.clone()),
+            Op::Keep { note: Note::Pod(uid, _) | Note::ForgetPod(uid), .. } => Some(uid.clone()),
+            Op::Keep { note: Note::Node(_) | Note::Gate(..) | Note::ForgetGate(_), .. }
+            | Op::Call { .. }
+            | Op::Identify(_)
+            | Op::Beat(_)
+            | Op::Ask { .. }
+            | Op::NoneHere { .. }
+            | Op::Closed(_) => None,
+        };
+        let pod = pod_of(&op);
+        let twice = pod.is_some() && self.held.iter().any(|h| pod_of(h) == pod);
+        assert!(!twice, "two ops in flight for one pod: {op:?}");
+        self.held.push_back(op);
+    }
+
+    /// Some of the ops that were held are carried out, in their order.
+    pub(crate) fn release(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(op) = self.held.pop_front() else { return };
+            self.carry_out(op);
+            if let Some(event) = self.queue.pop_front() {
+                self.send(event);
             }
         }
     }
 
     /// Lets time pass.
-    pub fn advance(&mut self, ms: u64) {
+    pub(crate) fn advance(&mut self, ms: u64) {
         let end = self.now + Duration::from_ms(ms);
         while self.now < end {
             let guard = if self.guard_alive { self.guard.next_wake().0 } else { Time::MAX };
@@ -160,7 +199,7 @@ impl Body {
         }
     }
 
-    pub fn guard_step(&mut self, event: guard::Event) {
+    pub(crate) fn guard_step(&mut self, event: guard::Event) {
         let mut ops = Vec::new();
         self.guard.step(Stamp(self.now), event, &mut ops);
         for op in ops {
@@ -175,7 +214,7 @@ impl Body {
     }
 
     /// A leader grants these pods, in answer to a beat sent now.
-    pub fn grant(&mut self, pods: &[&str]) {
+    pub(crate) fn grant(&mut self, pods: &[&str]) {
         let seats = ["m1", "m2"].map(|m| Seat { node_name: m.into(), node_uid: m.into() });
         let own = Seat { node_name: "n1".into(), node_uid: self.agent.uid().clone() };
         let grant = Grant {
@@ -196,7 +235,7 @@ impl Body {
     }
 
     /// The API shows a pod.
-    pub fn show(&mut self, pod: Pod) {
+    pub(crate) fn show(&mut self, pod: Pod) {
         self.rev += 1;
         let pod = Arc::new(pod);
         self.pods.insert(pod.metadata.uid.clone(), pod.clone());
@@ -204,13 +243,13 @@ impl Body {
     }
 
     /// A client changes a pod.
-    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
+    pub(crate) fn change(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
         let mut pod = (*self.pods[&uid(name)]).clone();
         change(&mut pod);
         self.show(pod);
     }
 
-    pub fn delete(&mut self, name: &str, grace: u64) {
+    pub(crate) fn delete(&mut self, name: &str, grace: u64) {
         let until = self.now + Duration::from_secs(grace);
         self.change(name, |p| {
             p.metadata.deletion_timestamp = Some(until);
@@ -218,12 +257,12 @@ impl Body {
         });
     }
 
-    pub fn force_delete(&mut self, name: &str) {
+    pub(crate) fn force_delete(&mut self, name: &str) {
         self.pods.remove(&uid(name));
         self.send(Event::PodRemoved(uid(name)));
     }
 
-    pub fn tombstone(&self, name: &str, node: &Uid) -> Tombstone {
+    pub(crate) fn tombstone(&self, name: &str, node: &Uid) -> Tombstone {
         Tombstone {
             metadata: Meta { name: uid(name).as_str().into(), uid: "tomb-uid".into(), ..Meta::default() },
             spec: TombstoneSpec {
@@ -240,7 +279,7 @@ impl Body {
     }
 
     /// A claim that is bound to a volume of a CSI driver.
-    pub fn claim(&mut self, name: &str, mode: AccessMode, csi: bool) {
+    pub(crate) fn claim(&mut self, name: &str, mode: AccessMode, csi: bool) {
         let claim = PersistentVolumeClaim {
             spec: ClaimSpec { access_modes: vec![mode], volume_name: "pv".into(), ..ClaimSpec::default() },
             ..PersistentVolumeClaim::default()
@@ -259,16 +298,17 @@ impl Body {
     }
 
     /// A container ends by itself.
-    pub fn exit(&mut self, name: &str, code: i32) {
+    pub(crate) fn exit(&mut self, name: &str, code: i32) {
         let now = self.now;
-        let seen = self.host.get_mut(&uid(name)).unwrap();
+        let seen = self.host.get_mut(&uid(name)).expect("the pod is on the host");
         end_containers(seen, code, now);
         let seen = seen.clone();
         self.send(Event::PodObserved(seen));
     }
 
-    pub fn restart_agent(&mut self) {
+    pub(crate) fn restart_agent(&mut self) {
         self.queue.clear();
+        self.held.clear();
         self.in_flight.clear();
         let mut ops = Vec::new();
         self.agent = Agent::start(self.now, settings(&self.boot, self.flaw), self.ledger.clone(), &mut ops);
@@ -280,7 +320,7 @@ impl Body {
     }
 
     /// Shows the API's state to an agent that has just started.
-    pub fn list(&mut self) {
+    pub(crate) fn list(&mut self) {
         self.send(Event::Api(Reach::Yes));
         match self.node.clone() {
             Some(node) => self.send(Event::Node { node, rev: Rev(self.rev) }),
@@ -293,7 +333,7 @@ impl Body {
     }
 
     /// Power off and on: every process is gone, the runtime's records are left over, mounts are not.
-    pub fn reboot(&mut self, boot: &str) {
+    pub(crate) fn reboot(&mut self, boot: &str) {
         self.boot = BootId::from(boot);
         let now = self.now;
         for seen in self.host.values_mut() {
@@ -306,24 +346,24 @@ impl Body {
         self.restart_agent();
     }
 
-    pub fn runs(&self, name: &str) -> bool {
+    pub(crate) fn runs(&self, name: &str) -> bool {
         self.host.get(&uid(name)).is_some_and(|p| p.runs(&self.boot))
     }
 
-    pub fn is_empty(&self, name: &str) -> bool {
+    pub(crate) fn is_empty(&self, name: &str) -> bool {
         self.host.get(&uid(name)).is_none_or(PodOnHost::is_empty)
     }
 
-    pub fn status(&self, name: &str) -> &api::view::PodStatus {
+    pub(crate) fn status(&self, name: &str) -> &api::view::PodStatus {
         &self.pods[&uid(name)].status
     }
 
-    pub fn attempt(&self, name: &str) -> Option<u32> {
+    pub(crate) fn attempt(&self, name: &str) -> Option<u32> {
         Some(self.host.get(&uid(name))?.container("app")?.attempt)
     }
 
     /// What was logged since the last look.
-    pub fn take_log(&mut self) -> Vec<String> {
+    pub(crate) fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
 

@@ -26,6 +26,8 @@ enum Happening {
     ServersDown,
     GuardDies(bool),
     NodeGone,
+    Lag(bool),
+    Release(usize),
 }
 
 const PODS: [&str; 4] = ["db-0", "db-1", "web-0", "web-1"];
@@ -48,6 +50,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Happening::ServersDown),
         1 => any::<bool>().prop_map(Happening::GuardDies),
         1 => Just(Happening::NodeGone),
+        1 => any::<bool>().prop_map(Happening::Lag),
+        4 => (1usize..6).prop_map(Happening::Release),
     ]
 }
 
@@ -100,6 +104,8 @@ fn happen(body: &mut Body, happening: &Happening, boots: &mut u32) {
             body.node = None;
             body.send(Event::NodeAbsent);
         }
+        Happening::Lag(lag) => body.lag = *lag,
+        Happening::Release(count) => body.release(*count),
         Happening::Show(_) | Happening::Delete(..) | Happening::Exit(..) | Happening::Fail(_) => {}
     }
 }
@@ -123,6 +129,8 @@ proptest! {
         // Comes to rest: everything deleted is gone, and the plan forgets it.
         body.guard_alive = true;
         body.api_up = true;
+        body.lag = false;
+        body.release(usize::MAX);
         body.pods.clear();
         for name in PODS {
             body.send(Event::PodRemoved(uid(name)));
