@@ -10,6 +10,10 @@ use api::{Kind, ObjectKey, Time, Uid};
 
 use crate::decision::Decision;
 use crate::node_death;
+use crate::reclaim;
+use crate::schedule;
+use crate::volume;
+use crate::workload;
 use crate::world::{World, Zone};
 
 /// A controller is a value without state: everything it knows is in the world.
@@ -98,4 +102,16 @@ pub static CONTROLLERS: &[&dyn Controller] = &[
     &node_death::orphan::Orphans,
     &node_death::tombstone::Tombstones,
     &node_death::council::Councils,
+    &node_death::detect::Detect,
+    &node_death::detect::NotReadyPods,
+    &node_death::taint::NoSchedule,
+    &node_death::taint::NoExecute,
+    &node_death::evict::Evict,
+    &reclaim::Reclaim,
+    &workload::replica_set::ReplicaSets,
+    &workload::stateful_set::StatefulSets,
+    &workload::daemon_set::DaemonSets,
+    &workload::endpoints::Endpoints,
+    &schedule::Scheduler,
+    &volume::attach::AttachDetach,
 ];

@@ -194,12 +194,22 @@ impl Action {
 
 impl Note {
     /// A note in a normal tone.
-    pub fn normal(about: ObjectKey, reason: &'static str, message: impl Into<String>, once: impl Into<String>) -> Self {
+    pub fn normal(
+        about: ObjectKey,
+        reason: &'static str,
+        message: impl Into<String>,
+        once: impl Into<String>,
+    ) -> Self {
         Self { about, reason, message: message.into(), tone: Tone::Normal, once: once.into() }
     }
 
     /// A note that someone should look at.
-    pub fn warning(about: ObjectKey, reason: &'static str, message: impl Into<String>, once: impl Into<String>) -> Self {
+    pub fn warning(
+        about: ObjectKey,
+        reason: &'static str,
+        message: impl Into<String>,
+        once: impl Into<String>,
+    ) -> Self {
         Self { about, reason, message: message.into(), tone: Tone::Warning, once: once.into() }
     }
 }
@@ -214,7 +224,9 @@ impl fmt::Display for Action {
             Verb::Edit(key, edit) => write!(f, "edit {key}: {edit:?}")?,
             Verb::Delete(key, Deletion::Graceful) => write!(f, "delete {key}")?,
             Verb::Delete(key, Deletion::Force) => write!(f, "force-delete {key}")?,
-            Verb::Delete(key, Deletion::Proven { incident }) => write!(f, "delete {key} proven by {incident}")?,
+            Verb::Delete(key, Deletion::Proven { incident }) => {
+                write!(f, "delete {key} proven by {incident}")?
+            }
             Verb::Note(note) => write!(f, "note {} {}: {}", note.about, note.reason, note.message)?,
         }
         for count in &self.counts {

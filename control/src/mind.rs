@@ -12,7 +12,7 @@
 //! - Actions of one decision go out together, in order; a paced decision goes out whole or not at all.
 //! - A panic in one decision quarantines that key, not the process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use api::flaw::Flaw;
@@ -21,7 +21,7 @@ use api::view::View;
 use api::{Duration, Epoch, NodeName, ObjectKey, Rev, Time};
 
 use crate::controller::{CONTROLLERS, Change, Controller, Key};
-use crate::decision::{Action, Decision, Note, Pace};
+use crate::decision::{Action, Decision, Note, Pace, Verb};
 use crate::queue::{Job, Outcome, Queue};
 use crate::world::{Settings, World, Zone, ZoneState};
 
@@ -30,6 +30,10 @@ use crate::world::{Settings, World, Zone, ZoneState};
 const QUARANTINE: Duration = Duration::from_secs(60);
 /// Decisions per call of [`Mind::step`]: bounds how long a body is away from its sockets.
 const DECISIONS_PER_STEP: usize = 256;
+
+/// Notes that are remembered as said. A note is the same note by its subject, reason and `once`; saying it again would
+/// be another decision, and another, at the speed of the store. Half as many would still cover every pod of a dead node.
+const SAID_MAX: usize = 16_384;
 
 /// Actions that go out together.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ pub struct Ticket {
     job: Job,
     wake: Option<Time>,
     term: Epoch,
+    /// What will have been said once everything has succeeded.
+    notes: Vec<NoteId>,
 }
 
 impl Ticket {
@@ -89,6 +95,7 @@ pub struct Mind {
     term: Option<Term>,
     tally: Tally,
     why: BTreeMap<Job, Note>,
+    said: Said,
     quarantined: BTreeSet<Job>,
 }
 
@@ -97,6 +104,37 @@ pub struct Mind {
 struct Bucket {
     every: Option<Duration>,
     next: Time,
+}
+
+/// What makes a note the same note.
+type NoteId = (ObjectKey, &'static str, String);
+
+fn note_id(note: &Note) -> NoteId {
+    (note.about.clone(), note.reason, note.once.clone())
+}
+
+/// The newest notes that were said.
+#[derive(Debug, Default)]
+struct Said {
+    known: BTreeSet<NoteId>,
+    order: VecDeque<NoteId>,
+}
+
+impl Said {
+    fn contains(&self, note: &Note) -> bool {
+        self.known.contains(&note_id(note))
+    }
+
+    fn insert(&mut self, note: &NoteId) {
+        if self.known.insert(note.clone()) {
+            self.order.push_back(note.clone());
+        }
+        while self.order.len() > SAID_MAX {
+            if let Some(oldest) = self.order.pop_front() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
 }
 
 // === impl Mind ===
@@ -111,6 +149,7 @@ impl Mind {
             term: None,
             tally: Tally::default(),
             why: BTreeMap::new(),
+            said: Said::default(),
             quarantined: BTreeSet::new(),
         }
     }
@@ -196,6 +235,9 @@ impl Mind {
     pub fn settle(&mut self, ticket: &Ticket, outcome: Outcome, now: Time) {
         // A ticket of an earlier term belongs to a queue that is no more.
         if self.term.as_ref().is_some_and(|t| t.epoch == ticket.term) {
+            if let Outcome::Done(_) = outcome {
+                ticket.notes.iter().for_each(|note| self.said.insert(note));
+            }
             self.queue.settle(&ticket.job, outcome, ticket.wake, now);
         }
     }
@@ -249,8 +291,15 @@ impl Mind {
         catch_unwind(AssertUnwindSafe(|| controller.decide(world, &job.key, now))).ok()
     }
 
-    fn dispatch(&mut self, job: Job, decision: Option<Decision>, epoch: Epoch, now: Time, out: &mut Vec<Sent>) {
-        let Some(decision) = decision else {
+    fn dispatch(
+        &mut self,
+        job: Job,
+        decision: Option<Decision>,
+        epoch: Epoch,
+        now: Time,
+        out: &mut Vec<Sent>,
+    ) {
+        let Some(mut decision) = decision else {
             self.tally.panics += 1;
             self.quarantined.insert(job.clone());
             self.queue.postpone(&job, now + QUARANTINE);
@@ -261,6 +310,10 @@ impl Mind {
             Some(note) => drop(self.why.insert(job.clone(), note)),
             None => drop(self.why.remove(&job)),
         }
+        decision.actions.retain(|action| match &action.verb {
+            Verb::Note(note) => !self.said.contains(note),
+            Verb::Create(_) | Verb::Edit(..) | Verb::Delete(..) => true,
+        });
         if decision.actions.is_empty() {
             self.queue.rest(&job, decision.wake);
             return;
@@ -270,7 +323,12 @@ impl Mind {
             return;
         }
         self.tally.acted += 1;
-        let ticket = Ticket { job, wake: decision.wake, term: epoch };
+        let ids = |action: &Action| match &action.verb {
+            Verb::Note(note) => Some(note_id(note)),
+            Verb::Create(_) | Verb::Edit(..) | Verb::Delete(..) => None,
+        };
+        let notes = decision.actions.iter().filter_map(ids).collect();
+        let ticket = Ticket { job, wake: decision.wake, term: epoch, notes };
         out.push(Sent { ticket, actions: decision.actions });
     }
 
@@ -282,7 +340,10 @@ impl Mind {
             if bucket.every != every {
                 // A swap of the rate gives no free token (NLC-23): an exhausted bucket stays exhausted.
                 let exhausted = bucket.next > now;
-                *bucket = Bucket { every, next: if exhausted { now + every.unwrap_or(Duration::ZERO) } else { now } };
+                *bucket = Bucket {
+                    every,
+                    next: if exhausted { now + every.unwrap_or(Duration::ZERO) } else { now },
+                };
             }
             match every {
                 // A rate of zero is left by a change of the zone, which touches the key; look again now and then.

@@ -166,7 +166,9 @@ fn orphaned(world: &World, pod: &Seen<Pod>) -> Option<Course> {
     }
     // Gate 2, where the layer that proves things is on: it may run twice. The machine of a deleted Node may live.
     // Gate 3: it is not a static pod of a machine that never had a Node.
-    if is_automatic(world) && (world.is_exclusive(pod) || is_self_managed(pod)) {
+    // An exclusive pod that was never bound in a node's identity was granted nowhere, so it never ran.
+    let may_run = world.is_exclusive(pod) && !pod.node_uid().is_empty();
+    if is_automatic(world) && (may_run || is_self_managed(pod)) {
         return None;
     }
     let name = &pod.spec.node_name;

@@ -9,6 +9,8 @@
 //! - Indices are derived from views and from nothing else: a world folded twice from the same objects is equal.
 //! - `seen` and the pulse are the only things that a restart would lose; losing them errs towards patience.
 
+mod absent;
+mod detach;
 mod index;
 mod settings;
 mod zone;
@@ -18,9 +20,10 @@ use std::sync::Arc;
 
 use api::message::{Beat, Closed};
 use api::taint::Taint;
+use api::timing::Detection;
 use api::view::{
-    Council, DaemonSet, Deployment, EndpointSlice, Lease, Node, NodeIncident, PersistentVolume, PersistentVolumeClaim,
-    Pod, ReplicaSet, Service, StatefulSet, Tombstone, View, VolumeAttachment,
+    Council, DaemonSet, Deployment, EndpointSlice, Lease, Node, NodeIncident, PersistentVolume,
+    PersistentVolumeClaim, Pod, ReplicaSet, Service, StatefulSet, Tombstone, View, VolumeAttachment,
 };
 use api::{Kind, Name, Namespace, NodeName, ObjectKey, Rev, Time, Uid};
 
@@ -88,6 +91,11 @@ pub struct World {
     tombstones: BTreeMap<Name, Seen<Tombstone>>,
     councils: BTreeMap<Name, Seen<Council>>,
     memory: BTreeMap<Name, NodeMemory>,
+    /// By node name: when this process first saw that pods are bound to it and that there is no such Node (GC-30).
+    absent: BTreeMap<NodeName, Time>,
+    /// By attachment: when this process first saw that no pod wants it any more (AD-04). Upstream keeps the same in
+    /// memory; a restart begins it again, which is patience.
+    unwanted: BTreeMap<Name, Time>,
     index: Index,
     zones: Zones,
     /// What was heard of nodes and members. Written by the messages' own functions, read by every mind.
@@ -129,6 +137,8 @@ impl World {
             tombstones: BTreeMap::new(),
             councils: BTreeMap::new(),
             memory: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            unwanted: BTreeMap::new(),
             index: Index::default(),
             zones: Zones::default(),
         }
@@ -153,7 +163,11 @@ impl World {
             (before, Some(View::Lease(lease))) => self.remember_lease(before.as_ref(), lease, now),
             _ => {}
         }
-        if key.kind == Kind::Node && self.zones.fold(self.nodes.values().map(|n| &*n.view), &self.settings, now) {
+        self.remember_absence(old.as_ref(), new.as_ref(), now);
+        self.remember_attachments(old.as_ref(), new.as_ref(), now);
+        if key.kind == Kind::Node
+            && self.zones.fold(self.nodes.values().map(|n| &*n.view), &self.settings, now)
+        {
             changes.push(Change::Zones);
         }
         changes
@@ -214,10 +228,21 @@ impl World {
             _ => None,
         };
         let memory = self.memory.entry(node.metadata.name.clone()).or_default();
+        if old.is_none() {
+            // Another machine of the same name inherits nothing.
+            *memory = NodeMemory::default();
+        }
         let heartbeat = |n: &Node| n.condition("Ready").map(|c| c.last_heartbeat_time);
         match old {
             // A node without Ready counts from its creation; otherwise first sight is a sign of life.
-            None if node.condition("Ready").is_none() => memory.probed = node.metadata.creation_timestamp.max(self.started),
+            // Under leases that holds even for an object older than this process (NLC-02).
+            None if node.condition("Ready").is_none() => {
+                let created = node.metadata.creation_timestamp;
+                memory.probed = match self.settings.timing.detection {
+                    Detection::Leases => created,
+                    Detection::Beats => created.max(self.started),
+                };
+            }
             None => memory.probed = now,
             Some(old) if heartbeat(old) != heartbeat(node) => memory.probed = now,
             Some(_) => {}
@@ -334,7 +359,11 @@ impl World {
     }
 
     /// Pods that mount a claim.
-    pub fn pods_using(&self, namespace: &Namespace, claim: &Name) -> impl Iterator<Item = &Seen<Pod>> {
+    pub fn pods_using<'w>(
+        &'w self,
+        namespace: &Namespace,
+        claim: &Name,
+    ) -> impl Iterator<Item = &'w Seen<Pod>> + use<'w> {
         self.index
             .keys(&self.index.pods_by_claim, &(namespace.clone(), claim.clone()))
             .filter_map(|k| self.pods.get(k))
@@ -434,6 +463,15 @@ impl World {
     /// An endpoint slice.
     pub fn endpoint_slice(&self, namespace: &Namespace, name: &Name) -> Option<&Seen<EndpointSlice>> {
         self.endpoint_slices.get(&(namespace.clone(), name.clone()))
+    }
+
+    /// Endpoint slices of a namespace.
+    pub fn endpoint_slices_in<'w>(
+        &'w self,
+        namespace: &'w Namespace,
+    ) -> impl Iterator<Item = &'w Seen<EndpointSlice>> {
+        let first = (namespace.clone(), Name::default());
+        self.endpoint_slices.range(first..).take_while(move |((ns, _), _)| ns == namespace).map(|(_, s)| s)
     }
 
     /// All incidents, also closed ones.

@@ -68,7 +68,8 @@ fn is_storm(world: &World, silence: Silence<'_>, now: Time) -> bool {
 /// As many incidents as allowed are open and older than this one. An incident whose work is done, its node being gone
 /// for good, does not count: it would block the next failover for ever.
 fn too_many(world: &World, silence: Silence<'_>) -> bool {
-    let rank = |i: &NodeIncident| (i.step_at(StepName::Suspected).unwrap_or(Time::MAX), i.metadata.name.clone());
+    let rank =
+        |i: &NodeIncident| (i.step_at(StepName::Suspected).unwrap_or(Time::MAX), i.metadata.name.clone());
     let mine = silence.incident.map(rank);
     let older = world
         .incidents()

@@ -96,8 +96,11 @@ fn found(world: &World, now: Time) -> Decision {
 fn reseat(world: &World, council: &Council, now: Time) -> Option<Vec<Seat>> {
     let newest = council.newest()?;
     let mut seats: Vec<Seat> = newest.seats.iter().filter(|s| keeps_seat(world, s)).cloned().collect();
-    let mut outsiders =
-        world.nodes().filter(|n| is_fit(world, n, now) && !newest.has(&n.metadata.uid)).map(seat).collect::<Vec<_>>();
+    let mut outsiders = world
+        .nodes()
+        .filter(|n| is_fit(world, n, now) && !newest.has(&n.metadata.uid))
+        .map(seat)
+        .collect::<Vec<_>>();
     // The size follows the cluster, not the moment: a member that is silent for a while keeps its seat.
     let wanted = size(seats.len() + outsiders.len());
     while seats.len() < wanted && !outsiders.is_empty() {
@@ -109,7 +112,8 @@ fn reseat(world: &World, council: &Council, now: Time) -> Option<Vec<Seat>> {
         return None;
     }
     let shrinks_below_three = newest.arms() && seats.len() < 3;
-    (seats != newest.seats && seats.len() >= newest.seats.len().min(wanted) && !shrinks_below_three).then_some(seats)
+    (seats != newest.seats && seats.len() >= newest.seats.len().min(wanted) && !shrinks_below_three)
+        .then_some(seats)
 }
 
 fn size(nodes: usize) -> usize {
@@ -158,9 +162,9 @@ fn retire(world: &World, memberships: &mut Vec<Membership>) {
 
 /// A machine without Node object may still be using any membership, until there is evidence.
 fn may_retire(world: &World) -> bool {
-    let nodeless_incident = world
-        .incidents()
-        .any(|i| i.is_open() && !i.status.phase.has_evidence() && world.node_by_uid(&i.spec.node_uid).is_none());
+    let nodeless_incident = world.incidents().any(|i| {
+        i.is_open() && !i.status.phase.has_evidence() && world.node_by_uid(&i.spec.node_uid).is_none()
+    });
     let nodeless_beats = world.pulse.ears().any(|(uid, _)| world.node_by_uid(uid).is_none());
     world.tombstones().next().is_none() && !nodeless_incident && !nodeless_beats
 }

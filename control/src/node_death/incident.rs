@@ -17,8 +17,8 @@ use api::flaw::Flaw;
 use api::taint::{Taint, TaintEffect};
 use api::timing::Automatic;
 use api::view::{
-    ConditionStatus, Evidence, EvidenceKind, IncidentEnd, IncidentPhase, IncidentStatus, Node, NodeIncident, StepName,
-    View,
+    ConditionStatus, Evidence, EvidenceKind, IncidentEnd, IncidentPhase, IncidentStatus, Node, NodeIncident,
+    StepName, View,
 };
 use api::{Kind, ObjectKey, Time, annotation};
 
@@ -69,9 +69,13 @@ impl Controller for Incidents {
     }
 
     fn decide(&self, world: &World, key: &Key, now: Time) -> Decision {
-        let Some(incident) = key.object().and_then(|k| world.incident(&k.name)) else { return Decision::rest() };
+        let Some(incident) = key.object().and_then(|k| world.incident(&k.name)) else {
+            return Decision::rest();
+        };
         match incident.status.phase {
-            IncidentPhase::Suspect | IncidentPhase::Dead | IncidentPhase::Fencing => before_evidence(world, incident, now),
+            IncidentPhase::Suspect | IncidentPhase::Dead | IncidentPhase::Fencing => {
+                before_evidence(world, incident, now)
+            }
             IncidentPhase::Fenced => fenced(world, incident, now),
             IncidentPhase::Recovering => recovering(world, incident, now),
             IncidentPhase::Closed => Decision::rest(),
@@ -173,7 +177,12 @@ fn close(incident: &Seen<NodeIncident>, end: IncidentEnd, now: Time) -> Action {
 }
 
 /// Dead → Fencing, if there is any way in which this incident could come to evidence.
-fn begin_fencing(world: &World, incident: &Seen<NodeIncident>, human: Option<EvidenceKind>, now: Time) -> Decision {
+fn begin_fencing(
+    world: &World,
+    incident: &Seen<NodeIncident>,
+    human: Option<EvidenceKind>,
+    now: Time,
+) -> Decision {
     if expiry(world, incident, now) == Expiry::NotArmed && human.is_none() {
         return hold(incident, vec![api::view::Brake::NotArmed], now);
     }
@@ -206,12 +215,15 @@ fn judge(
     now: Time,
 ) -> Decision {
     let (kind, detail) = match (expiry(world, incident, now), human) {
-        (Expiry::Since(at), None) => (EvidenceKind::LeaseExpiry, format!("silent and closed; proven since {at:?}")),
+        (Expiry::Since(at), None) => {
+            (EvidenceKind::LeaseExpiry, format!("silent and closed; proven since {at:?}"))
+        }
         // A human's word on an armed node also waits for the node's own time: a wrong human makes no two copies.
         (Expiry::Since(at), Some(kind)) => (kind, format!("and the node's own time ran out at {at:?}")),
         (Expiry::At(at), _) => return Decision::wait(at),
         (Expiry::Unclosed, _) => {
-            let text = format!("waiting for a majority of the council to close node {}", incident.spec.node_name);
+            let text =
+                format!("waiting for a majority of the council to close node {}", incident.spec.node_name);
             let note = Note::normal(key_of(incident), "WaitingForCouncil", text, "");
             return Decision::wait(brake::look_again(now)).because(note);
         }
@@ -221,12 +233,14 @@ fn judge(
     // Gate 1: the incident is in Fencing at the revision of this view, so that nothing was granted since.
     // Gate 2: the node has not been heard for `dead` (checked by the caller for every step).
     // Gate 3: the evidence is about this uid, whatever the boot: granting and fencing exclude each other per uid.
-    let mut status = IncidentStatus { phase: IncidentPhase::Fenced, brakes: Vec::new(), ..incident.status.clone() };
+    let mut status =
+        IncidentStatus { phase: IncidentPhase::Fenced, brakes: Vec::new(), ..incident.status.clone() };
     status.evidence.push(Evidence { kind, at: now, detail });
     status.take_step(StepName::Fenced, now);
     // Gate 4: the Node is still as it was judged, in the same transaction (E1).
     let action = fresh(set(incident, status), world, incident, node);
-    Decision::rest().with(action.counting("mainstay_node_fenced_total", &[("evidence", evidence_label(kind))]))
+    Decision::rest()
+        .with(action.counting("mainstay_node_fenced_total", &[("evidence", evidence_label(kind))]))
 }
 
 fn evidence_label(kind: EvidenceKind) -> &'static str {
@@ -241,7 +255,12 @@ fn evidence_label(kind: EvidenceKind) -> &'static str {
 }
 
 /// The last gate of every irreversible step about the node of an incident.
-pub(super) fn fresh(action: Action, world: &World, incident: &NodeIncident, node: Option<&Seen<Node>>) -> Action {
+pub(super) fn fresh(
+    action: Action,
+    world: &World,
+    incident: &NodeIncident,
+    node: Option<&Seen<Node>>,
+) -> Action {
     if world.settings().lacks(Flaw::NoFreshRead) {
         return action;
     }
@@ -256,7 +275,8 @@ pub(super) fn fresh(action: Action, world: &World, incident: &NodeIncident, node
 // === fenced ===
 
 fn our_mark() -> Taint {
-    Taint::new(annotation::OUT_OF_SERVICE, TaintEffect::NoSchedule).with_value(annotation::OUT_OF_SERVICE_OURS)
+    Taint::new(annotation::OUT_OF_SERVICE, TaintEffect::NoSchedule)
+        .with_value(annotation::OUT_OF_SERVICE_OURS)
 }
 
 fn carries_mark(node: &Node) -> bool {
@@ -315,7 +335,11 @@ fn recovering(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decisi
         return confirm(world, incident, now);
     }
     let mut holds = release::held_by(world, incident);
-    holds.extend(world.attachments_on(&node.name()).map(|a| format!("attachment of {}", a.spec.source.persistent_volume_name)));
+    holds.extend(
+        world
+            .attachments_on(&node.name())
+            .map(|a| format!("attachment of {}", a.spec.source.persistent_volume_name)),
+    );
     if !holds.is_empty() {
         return waiting_for(incident, &holds);
     }

@@ -38,7 +38,9 @@ impl Controller for Orphans {
         let Change::Object { old, new, .. } = change else { return };
         let concerned = match (old.as_ref(), new.as_ref()) {
             (Some(View::Node(_)), None) | (_, Some(View::Tombstone(_))) => true,
-            (_, Some(View::Pod(pod))) => !pod.node_uid().is_empty() && world.node_by_uid(&pod.node_uid()).is_none(),
+            (_, Some(View::Pod(pod))) => {
+                !pod.node_uid().is_empty() && world.node_by_uid(&pod.node_uid()).is_none()
+            }
             (_, Some(View::NodeIncident(i))) => !i.is_open(),
             _ => false,
         };

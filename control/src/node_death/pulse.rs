@@ -338,7 +338,8 @@ pub fn gates(world: &mut World, now: Time) -> Vec<(NodeName, Gate)> {
 }
 
 fn begin_and_end(world: &mut World, wanted: &BTreeMap<Uid, IncidentPhase>) {
-    let over: Vec<Uid> = world.pulse.closing.keys().filter(|uid| !wanted.contains_key(*uid)).cloned().collect();
+    let over: Vec<Uid> =
+        world.pulse.closing.keys().filter(|uid| !wanted.contains_key(*uid)).cloned().collect();
     for uid in over {
         world.pulse.closing.remove(&uid);
         reopen(&mut world.pulse, &uid);

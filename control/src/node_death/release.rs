@@ -49,7 +49,9 @@ impl Controller for Release {
     }
 
     fn decide(&self, world: &World, key: &Key, now: Time) -> Decision {
-        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else { return Decision::rest() };
+        let Some(pod) = key.object().and_then(|k| world.pod(&k.namespace, &k.name)) else {
+            return Decision::rest();
+        };
         // Gate 1: there is evidence about the node uid that this pod was bound to.
         let Some(incident) = incident_of(world, pod) else { return Decision::rest() };
         // Gate 2: it is one that moves.
@@ -66,10 +68,14 @@ impl Controller for Release {
             "DisruptionTarget",
             ConditionStatus::True,
             "DeletionByNodeFencing",
-            &format!("Mainstay: node {} is proven dead by {}", incident.spec.node_name, incident.metadata.name),
+            &format!(
+                "Mainstay: node {} is proven dead by {}",
+                incident.spec.node_name, incident.metadata.name
+            ),
             now,
         );
-        let fail = Edit::FailPod { reason: String::new(), message: String::new(), condition: Some(condition) };
+        let fail =
+            Edit::FailPod { reason: String::new(), message: String::new(), condition: Some(condition) };
         let mut decision = Decision::rest();
         if !pod.is_terminal() {
             decision.actions.push(guard(Action::edit(pod_key.clone(), pod.rev, fail)));
@@ -79,7 +85,9 @@ impl Controller for Release {
             let proven = Deletion::Proven { incident: key_of(incident) };
             let delete = Action::delete(pod_key, pod.metadata.uid.clone(), proven);
             let namespace = pod.metadata.namespace.to_string();
-            decision.actions.push(guard(delete).counting("mainstay_released_pods_total", &[("namespace", &namespace)]));
+            decision
+                .actions
+                .push(guard(delete).counting("mainstay_released_pods_total", &[("namespace", &namespace)]));
         }
         decision
     }

@@ -18,8 +18,11 @@ use crate::world::{Seen, World};
 /// Opens incidents.
 pub struct Suspicion;
 
-static SCOPE: Scope =
-    Scope { name: "suspicion", reads: &[Kind::Node, Kind::NodeIncident, Kind::Council], writes: &[Kind::NodeIncident] };
+static SCOPE: Scope = Scope {
+    name: "suspicion",
+    reads: &[Kind::Node, Kind::NodeIncident, Kind::Council],
+    writes: &[Kind::NodeIncident],
+};
 
 impl Controller for Suspicion {
     fn scope(&self) -> &'static Scope {
@@ -57,8 +60,10 @@ impl Controller for Suspicion {
         }
         let held = brake::brakes(world, Silence { uid, since, incident: None }, now);
         if !held.is_empty() {
-            let text = format!("node {} is silent since {since:?}, but nothing is done: {held:?}", node.name());
-            let note = Note::warning(ObjectKey::node(&node.name()), "IncidentHeld", text, format!("{since:?}"));
+            let text =
+                format!("node {} is silent since {since:?}, but nothing is done: {held:?}", node.name());
+            let note =
+                Note::warning(ObjectKey::node(&node.name()), "IncidentHeld", text, format!("{since:?}"));
             return Decision::wait(brake::look_again(now)).because(note);
         }
         let name = format!("{}-{}", node.name(), world.revision());
@@ -87,8 +92,11 @@ pub(super) fn open(
     now: Time,
 ) -> Action {
     let kill_bound = world.pulse.ear(uid).map_or(world.settings().timing.kill_bound, |e| e.kill_bound);
-    let mut status =
-        IncidentStatus { phase: IncidentPhase::Suspect, kill_bound_ms: kill_bound.ms(), ..IncidentStatus::default() };
+    let mut status = IncidentStatus {
+        phase: IncidentPhase::Suspect,
+        kill_bound_ms: kill_bound.ms(),
+        ..IncidentStatus::default()
+    };
     status.take_step(StepName::Suspected, now);
     let spec = IncidentSpec { node_name, node_uid: uid.clone(), boot_id: boot.clone() };
     let metadata = Meta { name: name.into(), ..Meta::default() };

@@ -18,8 +18,11 @@ use crate::world::World;
 /// Removes tombstones on evidence.
 pub struct Tombstones;
 
-static SCOPE: Scope =
-    Scope { name: "tombstone", reads: &[Kind::Tombstone, Kind::NodeIncident, Kind::Node], writes: &[Kind::Tombstone] };
+static SCOPE: Scope = Scope {
+    name: "tombstone",
+    reads: &[Kind::Tombstone, Kind::NodeIncident, Kind::Node],
+    writes: &[Kind::Tombstone],
+};
 
 impl Controller for Tombstones {
     fn scope(&self) -> &'static Scope {
@@ -68,7 +71,8 @@ fn may_still_run(world: &World, tombstone: &Tombstone) -> bool {
     });
     // While an incident with evidence is open, nothing exclusive runs in any boot of that node uid, and one that ended
     // with its Node object gone holds for ever. One that ended with the node taken up again says nothing any more.
-    let stands = |i: &NodeIncident| i.is_open() || i.status.end == Some(IncidentEnd::Removed) || !boot_matters;
+    let stands =
+        |i: &NodeIncident| i.is_open() || i.status.end == Some(IncidentEnd::Removed) || !boot_matters;
     let fenced = world.incidents_of(&spec.node_uid).any(|i| i.was_fenced() && stands(i));
     !(rebooted || fenced)
 }

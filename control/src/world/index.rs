@@ -83,7 +83,12 @@ impl Index {
             View::VolumeAttachment(attachment) => {
                 let volume = attachment.spec.source.persistent_volume_name.clone();
                 set(&mut self.attachments_by_volume, volume, key.name.clone(), there);
-                set(&mut self.attachments_by_node, attachment.spec.node_name.clone(), key.name.clone(), there);
+                set(
+                    &mut self.attachments_by_node,
+                    attachment.spec.node_name.clone(),
+                    key.name.clone(),
+                    there,
+                );
             }
             View::NodeIncident(incident) => {
                 set(&mut self.incidents_by_node, incident.spec.node_uid.clone(), key.name.clone(), there);

@@ -55,9 +55,15 @@ pub struct Zones {
 impl Zone {
     /// The zone of a node, by its labels.
     pub fn of(node: &Node) -> Self {
-        let label = |keys: [&str; 2]| keys.iter().find_map(|k| node.metadata.labels.get(*k)).map_or("", String::as_str);
+        let label = |keys: [&str; 2]| {
+            keys.iter().find_map(|k| node.metadata.labels.get(*k)).map_or("", String::as_str)
+        };
         let (region, zone) = (label(REGION_LABELS), label(ZONE_LABELS));
-        if region.is_empty() && zone.is_empty() { Self::default() } else { Self(format!("{region}:{zone}").into()) }
+        if region.is_empty() && zone.is_empty() {
+            Self::default()
+        } else {
+            Self(format!("{region}:{zone}").into())
+        }
     }
 }
 
@@ -102,9 +108,8 @@ impl Zones {
             .collect();
         // A zone whose nodes all are excluded has no condition and cannot be down (NLC-35).
         let all_full = !health.is_empty() && health.values().all(|h| h.state == ZoneState::FullDisruption);
-        let states = |h: &BTreeMap<Zone, ZoneHealth>| {
-            h.iter().map(|(z, h)| (z.clone(), h.state)).collect::<Vec<_>>()
-        };
+        let states =
+            |h: &BTreeMap<Zone, ZoneHealth>| h.iter().map(|(z, h)| (z.clone(), h.state)).collect::<Vec<_>>();
         let changed = all_full != self.all_full || states(&health) != states(&self.health);
         if self.all_full && !all_full {
             self.left_all_full = Some(now);

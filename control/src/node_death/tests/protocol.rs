@@ -26,7 +26,11 @@ fn world(phase: &str) -> World {
 
 fn world_without(phase: &str, safeguard: Option<Flaw>) -> World {
     let flaw = safeguard.map_or(String::new(), |f| format!("flaw {}", f.name()));
-    let incident = if phase.is_empty() { String::new() } else { format!("incident n1 phase={phase} step=Suspected@98s") };
+    let incident = if phase.is_empty() {
+        String::new()
+    } else {
+        format!("incident n1 phase={phase} step=Suspected@98s")
+    };
     let text = format!(
         "now 200s
          {flaw}
@@ -114,7 +118,8 @@ fn c10_every_wait_is_longer_by_the_drift() {
 
 /// Adds an incident to a world that had none.
 fn fold_incident(world: &mut World, phase: &str) {
-    let text = format!("now 300s\n node n1 ready=True boot=b1\n incident n1 phase={phase} step=Suspected@202s");
+    let text =
+        format!("now 300s\n node n1 ready=True boot=b1\n incident n1 phase={phase} step=Suspected@202s");
     let story = Story::read(&text).world;
     let incident = story.incidents().next().expect("it was made");
     let view = api::view::View::NodeIncident(incident.view.clone());
@@ -199,7 +204,10 @@ fn c16_a_late_beat_of_an_older_boot_is_not_heard() {
     world.hear(&beat("b1", at(9)), at(0), at(201));
     assert!(world.hear(&beat("b2", at(1)), at(202), at(203)), "a session that began after b1's last beat");
     assert!(!world.hear(&beat("b1", at(9)), at(0), at(204)), "b1 was superseded");
-    assert_eq!(world.pulse.ear(&Uid::from("uid-n1")).map(|e| e.boot.as_str().to_owned()), Some("b2".to_owned()));
+    assert_eq!(
+        world.pulse.ear(&Uid::from("uid-n1")).map(|e| e.boot.as_str().to_owned()),
+        Some("b2".to_owned())
+    );
 }
 
 #[test]
