@@ -124,7 +124,6 @@ fn looks_other(old: &Node, new: &Node) -> bool {
 /// One decision.
 struct Round<'w> {
     world: &'w World,
-    nodes: Vec<&'w Seen<Node>>,
     board: Board<'w>,
     /// Bindings that hold for one revision of their node only. They go out first: the node's agent writes, too.
     strict: Vec<Action>,
@@ -140,7 +139,6 @@ impl<'w> Round<'w> {
     fn new(world: &'w World) -> Self {
         Self {
             world,
-            nodes: world.nodes().collect(),
             board: Board::new(world),
             strict: Vec::new(),
             bindings: Vec::new(),
@@ -165,34 +163,38 @@ impl<'w> Round<'w> {
 
     fn place(&mut self, pod: &'w Seen<Pod>, now: Time) {
         match self.find(pod) {
-            Ok(node) => {
-                self.bind(pod, node);
-                self.board.take(pod, node);
+            Ok(at) => {
+                self.bind(pod, self.board.nodes[at]);
+                self.board.take(pod, at);
             }
             Err(text) => self.refuse(pod, text, now),
         }
     }
 
     /// The best node for a pod, or why there is none.
-    fn find(&mut self, pod: &'w Seen<Pod>) -> Result<&'w Seen<Node>, String> {
+    fn find(&mut self, pod: &'w Seen<Pod>) -> Result<usize, String> {
         if let Some(text) = self.known_hopeless(pod) {
             return Err(text);
         }
-        if self.nodes.is_empty() {
+        let total = self.board.nodes.len();
+        if total == 0 {
             return Err("no nodes available to schedule pods".to_owned());
         }
-        let total = self.nodes.len();
         let wish = filter::wish(&self.board, pod)
             .map_err(|text| format!("0/{total} nodes are available: {text}."))?;
         let mut possible = Vec::new();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-        // Where the walk begins differs by pod, so that a large cluster is filled everywhere.
-        let first = usize::try_from(hash(&[pod.metadata.uid.as_str()]) % (total as u64)).unwrap_or(0);
-        for node in self.nodes[first..].iter().chain(&self.nodes[..first]) {
-            let obstacles = filter::obstacles(&mut self.board, &wish, node);
+        // A pod that is pinned to a node begins and, if it fits, ends there. Otherwise where the walk begins differs by
+        // pod, so that a large cluster is filled everywhere.
+        let pinned = filter::pinned(&pod.spec).and_then(|name| self.board.find(name));
+        let enough = if pinned.is_some() { 1 } else { NODES_ENOUGH };
+        let anywhere = || usize::try_from(hash(&[pod.metadata.uid.as_str()]) % (total as u64)).unwrap_or(0);
+        let first = pinned.unwrap_or_else(anywhere);
+        for at in (first..total).chain(0..first) {
+            let obstacles = filter::obstacles(&mut self.board, &wish, at);
             if obstacles.is_empty() {
-                possible.push(*node);
-                if possible.len() >= NODES_ENOUGH {
+                possible.push(at);
+                if possible.len() >= enough {
                     break;
                 }
             }
@@ -200,8 +202,8 @@ impl<'w> Round<'w> {
                 *reasons.entry(obstacle.into_owned()).or_default() += 1;
             }
         }
-        if let Some(node) = score::best(&mut self.board, &wish, &possible) {
-            return Ok(node);
+        if let Some(at) = score::best(&mut self.board, &wish, &possible) {
+            return Ok(at);
         }
         let text = unavailable(total, &reasons);
         if let Some(owner) = pod.metadata.controller().filter(|_| pod.claims().next().is_none()) {

@@ -14,13 +14,15 @@ use crate::world::{Seen, World};
 /// Milli-units by resource name.
 pub(super) type Amounts = BTreeMap<String, i64>;
 
-/// What one node has given away.
+/// What one node has left, and what is on it.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Requests of its pods.
-    pub(super) requests: Amounts,
-    /// How many pods.
-    pub(super) pods: i64,
+    /// Allocatable less the requests of its pods.
+    pub(super) free: Amounts,
+    /// Pods that it still takes.
+    pub(super) free_pods: i64,
+    /// Allocatable amounts of what the score looks at, in its order.
+    pub(super) has: [i64; SCORED.len()],
     /// Host ports by protocol.
     pub(super) ports: BTreeSet<(String, u16)>,
     /// Attachable volumes by driver.
@@ -29,24 +31,40 @@ pub(super) struct Room {
     pub(super) by_owner: BTreeMap<Uid, i64>,
 }
 
-/// The cluster as it will be when the bindings so far are carried out.
+/// Resources that the score looks at.
+pub(super) const SCORED: [&str; 2] = ["cpu", "memory"];
+
+/// The cluster as it will be when the bindings so far are carried out. A node is meant by its place in `nodes`: it is
+/// looked at for every pod, and a name would have to be looked up each time.
 pub(crate) struct Board<'w> {
     pub(super) world: &'w World,
-    rooms: BTreeMap<NodeName, Room>,
+    pub(super) nodes: Vec<&'w Seen<Node>>,
+    rooms: Vec<Option<Room>>,
     placed: Vec<(&'w Seen<Pod>, NodeName)>,
 }
 
 impl<'w> Board<'w> {
     pub(super) fn new(world: &'w World) -> Self {
-        Self { world, rooms: BTreeMap::new(), placed: Vec::new() }
+        let nodes: Vec<&Seen<Node>> = world.nodes().collect();
+        let rooms = nodes.iter().map(|_| None).collect();
+        Self { world, nodes, rooms, placed: Vec::new() }
+    }
+
+    /// The place of the node with that name. The world has its nodes in the order of their names.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.nodes.binary_search_by(|n| n.metadata.name.as_str().cmp(name)).ok()
     }
 
     /// What is taken on a node.
-    pub(super) fn room(&mut self, node: &Node) -> &Room {
-        let world = self.world;
-        self.rooms.entry(node.name()).or_insert_with_key(|name| {
-            let mut room = Room::default();
-            for pod in world.pods_on(name).filter(|p| !p.is_terminal()) {
+    pub(super) fn room(&mut self, at: usize) -> &Room {
+        self.room_mut(at)
+    }
+
+    fn room_mut(&mut self, at: usize) -> &mut Room {
+        let (world, node) = (self.world, self.nodes[at]);
+        self.rooms[at].get_or_insert_with(|| {
+            let mut room = Room::of(node);
+            for pod in world.pods_on(&node.name()).filter(|p| !p.is_terminal()) {
                 room.add(world, pod);
             }
             room
@@ -54,13 +72,10 @@ impl<'w> Board<'w> {
     }
 
     /// This decision binds the pod there.
-    pub(super) fn take(&mut self, pod: &'w Seen<Pod>, node: &Node) {
+    pub(super) fn take(&mut self, pod: &'w Seen<Pod>, at: usize) {
         let world = self.world;
-        let _ = self.room(node);
-        if let Some(room) = self.rooms.get_mut(&node.name()) {
-            room.add(world, pod);
-        }
-        self.placed.push((pod, node.name()));
+        self.room_mut(at).add(world, pod);
+        self.placed.push((pod, self.nodes[at].name()));
     }
 
     /// Other pods that use a claim, with the nodes that they are on.
@@ -82,11 +97,19 @@ impl<'w> Board<'w> {
 }
 
 impl Room {
+    fn of(node: &Node) -> Self {
+        let allocatable = &node.status.allocatable;
+        let free: Amounts = allocatable.iter().map(|(name, q)| (name.clone(), milli(*q))).collect();
+        let free_pods = allocatable.get("pods").map_or(0, |q| q.value());
+        let has = SCORED.map(|name| free.get(name).copied().unwrap_or(0));
+        Self { free, free_pods, has, ..Self::default() }
+    }
+
     fn add(&mut self, world: &World, pod: &Pod) {
-        self.pods += 1;
+        self.free_pods -= 1;
         for (name, amount) in requests(pod) {
-            let sum = self.requests.entry(name).or_default();
-            *sum = sum.saturating_add(amount);
+            let free = self.free.entry(name).or_default();
+            *free = free.saturating_sub(amount);
         }
         self.ports.extend(host_ports(pod));
         for (driver, volume) in attachable(world, pod) {
@@ -116,7 +139,7 @@ pub(super) fn requests(pod: &Pod) -> Amounts {
     sum
 }
 
-pub(super) fn milli(quantity: Quantity) -> i64 {
+fn milli(quantity: Quantity) -> i64 {
     quantity.milli()
 }
 

@@ -15,7 +15,7 @@ use api::timing::Automatic;
 use api::view::{AccessMode, ConditionStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec};
 use api::{Name, NodeName, Uid};
 
-use super::board::{Amounts, Board, attachable, host_ports, milli, requests};
+use super::board::{Amounts, Board, Room, attachable, host_ports, requests};
 use crate::workload::node_uid;
 use crate::world::{Seen, World};
 
@@ -162,7 +162,8 @@ pub(crate) fn is_about_to_reboot(node: &Node) -> bool {
 
 /// Why a pod may not be bound to a node; nothing if it may. As upstream the first filter that refuses is heard; the
 /// filter of resources has a word for each resource.
-pub(super) fn obstacles(board: &mut Board<'_>, wish: &Wish<'_>, node: &Node) -> Vec<Cow<'static, str>> {
+pub(super) fn obstacles(board: &mut Board<'_>, wish: &Wish<'_>, at: usize) -> Vec<Cow<'static, str>> {
+    let node: &Node = board.nodes[at];
     let spec = &wish.pod.spec;
     if let Some(obstacle) = by_node(spec, node) {
         return vec![obstacle];
@@ -170,11 +171,11 @@ pub(super) fn obstacles(board: &mut Board<'_>, wish: &Wish<'_>, node: &Node) -> 
     if let Some(obstacle) = by_life(board.world, wish, node) {
         return vec![obstacle.into()];
     }
-    let room = board.room(node);
+    let room = board.room(at);
     if wish.ports.iter().any(|port| room.ports.contains(port)) {
         return vec!["node(s) didn't have free ports for the requested pod ports".into()];
     }
-    let short = insufficient(&wish.requests, &room.requests, room.pods, node);
+    let short = insufficient(&wish.requests, room);
     if !short.is_empty() {
         return short;
     }
@@ -201,8 +202,11 @@ pub(super) fn obstacles(board: &mut Board<'_>, wish: &Wish<'_>, node: &Node) -> 
 
 /// NodeUnschedulable, TaintToleration, NodeAffinity.
 fn by_node(spec: &PodSpec, node: &Node) -> Option<Cow<'static, str>> {
-    let cordon = Taint::new(UNSCHEDULABLE, TaintEffect::NoSchedule);
-    if node.spec.unschedulable && !spec.tolerations.iter().any(|t| t.tolerates(&cordon)) {
+    let tolerates_cordon = || {
+        let cordon = Taint::new(UNSCHEDULABLE, TaintEffect::NoSchedule);
+        spec.tolerations.iter().any(|t| t.tolerates(&cordon))
+    };
+    if node.spec.unschedulable && !tolerates_cordon() {
         return Some("node(s) were unschedulable".into());
     }
     const EFFECTS: [TaintEffect; 2] = [TaintEffect::NoSchedule, TaintEffect::NoExecute];
@@ -230,15 +234,13 @@ fn by_life(world: &World, wish: &Wish<'_>, node: &Node) -> Option<&'static str> 
 }
 
 /// NodeResourcesFit.
-fn insufficient(wanted: &Amounts, taken: &Amounts, pods: i64, node: &Node) -> Vec<Cow<'static, str>> {
-    let allocatable = |name: &str| node.status.allocatable.get(name).map_or(0, |q| milli(*q));
+fn insufficient(wanted: &Amounts, room: &Room) -> Vec<Cow<'static, str>> {
     let mut short = Vec::new();
-    if node.status.allocatable.get("pods").map_or(0, |q| q.value()) < pods + 1 {
+    if room.free_pods < 1 {
         short.push("Too many pods".into());
     }
     for (name, amount) in wanted {
-        let left = allocatable(name).saturating_sub(taken.get(name).copied().unwrap_or(0));
-        if *amount > left {
+        if *amount > room.free.get(name).copied().unwrap_or(0) {
             short.push(format!("Insufficient {name}").into());
         }
     }

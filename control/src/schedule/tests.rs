@@ -335,6 +335,14 @@ fn p13_daemon_pods_go_by_stocks_rules() {
 }
 
 #[test]
+fn a_daemon_pod_gets_its_node_wherever_it_stands() {
+    let nodes: String = (0..200).map(|i| format!("node n{i}\n")).collect();
+    let story = Story::read(&format!("{nodes}pod default/log-a owner=DaemonSet/log pinned=n77"));
+    let bound = bindings(&story.decide(&Scheduler, "cluster"));
+    assert_eq!(bound, [("log-a".to_owned(), "n77".to_owned())]);
+}
+
+#[test]
 fn p13_is_not_stock() {
     check_all(
         &format!("profile kubernetes\nnode n1 label=disk=ssd ready=False\n{WILLING}"),
