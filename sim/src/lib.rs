@@ -10,6 +10,12 @@ pub mod cluster;
 pub mod config;
 pub mod fault;
 pub mod observe;
+pub mod oracle;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod schedule;
+pub mod trace;
 
 mod agenda;
 mod attacher;

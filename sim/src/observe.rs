@@ -7,6 +7,7 @@
 
 use api::view::{EvidenceKind, View};
 use api::{BootId, Epoch, Name, Namespace, NodeName, ObjectKey, Rev, Time, Uid};
+use control::decision::{Count, Note};
 
 /// A fact and its virtual time.
 #[derive(Clone, Debug)]
@@ -113,6 +114,10 @@ pub enum Observation {
         /// What kind of proof.
         kind: EvidenceKind,
     },
+    /// A controller told people something: it would be an Event.
+    Noted(Note),
+    /// A counter of a controller grew by one: it would be a metric.
+    Counted(Count),
     /// A fault was injected, a human acted, or all faults have stopped.
     Fault(String),
 }

@@ -206,12 +206,21 @@ impl Cluster {
             Verb::Create(new) => Act::Create(new),
             Verb::Edit(key, edit) => Act::Edit(key, edit),
             Verb::Delete(key, deletion) => Act::Delete(key, deletion),
-            // Events are for people; nothing in a simulation reads them.
-            Verb::Note(_) => return Answered::Done(self.truth.head()),
+            // Events are for people: in a simulation for those who read scenario files.
+            Verb::Note(note) => {
+                self.state(Observation::Noted(note.clone()));
+                return Answered::Done(self.truth.head());
+            }
         };
         let term = (self.config.flaw != Some(Flaw::NoEpoch)).then(|| ticket.term());
         let author = Author { caller: &Caller::Controller, local: self.servers[server].clock.local(self.now), term };
-        self.write(act, &action.expect, author, || format!("server-{server}/{}", ticket.origin().0))
+        let answered = self.write(act, &action.expect, author, || format!("server-{server}/{}", ticket.origin().0));
+        if let Answered::Done(_) = answered {
+            for count in &action.counts {
+                self.state(Observation::Counted(count.clone()));
+            }
+        }
+        answered
     }
 
     /// A write by a human or by the storage's controller, through whatever server runs. `None` if none does.

@@ -1,0 +1,302 @@
+//! `mainstay sim`: many runs, one verdict.
+//!
+//! Responsible for: which runs, their output, the exit code (docs/testing.md). Leaves the runs to `sim`.
+//!
+//! Invariant: what is printed depends on the arguments alone, except for members and words about wall time and memory.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow};
+use api::flaw::Flaw;
+use api::timing::profile::Profile;
+use serde_json::{Value, json};
+use sim::config::START;
+use sim::oracle::{Class, Finding};
+use sim::report::{Report, Summary, Unmet, Verdict};
+use sim::run::Keep;
+use sim::scenario::{Scenario, parse, shipped};
+use sim::{run, schedule, trace};
+
+use crate::arguments::{Mutation, Output, Sim};
+use crate::{machine, scale, series};
+
+/// Seeds, unless the caller says how many.
+const SEEDS: u64 = 100;
+/// Runs with findings that are printed with their events; of the others one line is enough.
+const SHOWN_MAX: u64 = 3;
+
+/// Runs what the arguments ask for. The exit code.
+pub(crate) fn run(options: &Sim) -> Result<u8> {
+    let flaw = match options.mutate {
+        Some(Mutation::List) => {
+            print_mutations();
+            return Ok(0);
+        }
+        Some(Mutation::Leave(flaw)) => Some(flaw),
+        None => None,
+    };
+    if let Some(nodes) = options.nodes {
+        return scale::run(nodes, options.pods.unwrap_or(nodes.saturating_mul(10)), options.profile, options.output);
+    }
+    let mut series = Series::new(options, flaw);
+    match &options.scenario {
+        Some(path) => series.scenario_file(path)?,
+        None => series.seeds(),
+    }
+    Ok(series.finish())
+}
+
+fn print_mutations() {
+    let width = Flaw::ALL.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+    for (_, name, text) in Flaw::ALL {
+        println!("{name:<width$}  {text}");
+    }
+}
+
+/// The runs of one command.
+struct Series<'o> {
+    options: &'o Sim,
+    flaw: Option<Flaw>,
+    keep: Keep,
+    summary: Summary,
+    findings: Vec<Value>,
+    shown: u64,
+    began: Instant,
+}
+
+// === impl Series ===
+
+impl<'o> Series<'o> {
+    fn new(options: &'o Sim, flaw: Option<Flaw>) -> Self {
+        Self {
+            options,
+            flaw,
+            keep: if options.trace { Keep::All } else { Keep::Last },
+            summary: Summary::default(),
+            findings: Vec::new(),
+            shown: 0,
+            began: Instant::now(),
+        }
+    }
+
+    /// Random runs. With a mutation, the stories that must fail with it come first, and the first catch is the end.
+    fn seeds(&mut self) {
+        if let Some(flaw) = self.flaw
+            && self.shipped(flaw).is_break()
+        {
+            return;
+        }
+        let (from, count) = (self.options.from.unwrap_or(1), self.options.seeds.unwrap_or(SEEDS));
+        let (profile, flaw, keep) = (self.options.profile, self.flaw, self.keep);
+        let is_shown = std::io::stderr().is_terminal();
+        let job = |seed: u64| guarded(seed, || run::carry_out(&schedule::plan(seed, profile.timing, flaw), seed, keep));
+        series::in_order(from..from.saturating_add(count), job, |report| {
+            let again = replay(report.seed, profile, flaw);
+            let flow = self.take(&report, &again);
+            if is_shown {
+                self.show_progress(count);
+            }
+            flow
+        });
+        if is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    fn show_progress(&self, count: u64) {
+        if self.summary.seeds.is_multiple_of(10) || self.summary.seeds == count {
+            eprint!("\r{} of {count} seeds", self.summary.seeds);
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    /// Stories that came with the simulator and name this flaw.
+    fn shipped(&mut self, flaw: Flaw) -> ControlFlow<()> {
+        for file in shipped::SHIPPED {
+            let Ok(scenario) = parse::parse(file.text) else { continue };
+            if !scenario.mutations.contains(&flaw) {
+                continue;
+            }
+            let report = scenario_report(&scenario, file.name, scenario.seed, Some(flaw), self.keep);
+            let again = format!("mainstay sim --scenario sim/scenarios/{}.txt --mutate {}", file.name, flaw.name());
+            self.take(&report, &again)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A story from a file, as it is and with each flaw that it names.
+    fn scenario_file(&mut self, path: &Path) -> Result<()> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {shown}"))?;
+        let scenario = parse::parse(&text).map_err(|error| anyhow!("cannot read the scenario {shown}: {error}"))?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let from = self.options.from.unwrap_or(scenario.seed);
+        for seed in from..from.saturating_add(self.options.seeds.unwrap_or(1)) {
+            let again = |flaw: Option<Flaw>| {
+                let mutate = flaw.map(|flaw| format!(" --mutate {}", flaw.name())).unwrap_or_default();
+                format!("mainstay sim --scenario {shown} --from {seed} --seeds 1{mutate}")
+            };
+            let report = scenario_report(&scenario, &name, seed, self.flaw, self.keep);
+            let _ = self.take(&report, &again(self.flaw));
+            // Asked for one flaw, one asks how the story goes with it; else whether all are caught.
+            let mutations = if self.flaw.is_none() { &scenario.mutations[..] } else { &[] };
+            for flaw in mutations {
+                let report = scenario_report(&scenario, &name, seed, Some(*flaw), Keep::Last);
+                if report.is_clean() {
+                    let text = format!("the mutation {} must fail here and did not", flaw.name());
+                    let unmet = vec![Unmet { line: 0, class: Class::Safety, text }];
+                    let missed = Report { seed, story: name.clone(), unmet, ..Report::default() };
+                    let _ = self.take(&missed, &again(Some(*flaw)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a run and prints what was found in it. Breaks at the first catch of a mutation.
+    fn take(&mut self, report: &Report, again: &str) -> ControlFlow<()> {
+        self.summary.fold(report);
+        let is_text = self.options.output == Output::Text;
+        if report.is_clean() {
+            if is_text && self.keep == Keep::All {
+                println!("seed {} ({}): nothing found", report.seed, report.story);
+                print_lines(&report.last);
+            }
+            return ControlFlow::Continue(());
+        }
+        self.findings.extend(report.findings.iter().map(|finding| finding_json(report, finding, again)));
+        self.findings.extend(report.unmet.iter().map(|unmet| unmet_json(report, unmet, again)));
+        if is_text {
+            self.print(report, again);
+        }
+        if self.flaw.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn print(&mut self, report: &Report, again: &str) {
+        self.shown += 1;
+        let who = format!("seed {} ({})", report.seed, report.story);
+        for finding in &report.findings {
+            let Finding { at, oracle, class, text } = finding;
+            println!("{who}: {} {oracle} at {}: {text}", word(*class), trace::clock(*at));
+        }
+        for unmet in &report.unmet {
+            println!("{who}: {} line {}: {}", word(unmet.class), unmet.line, unmet.text);
+        }
+        println!("{who}: replay with: {again}");
+        if self.shown <= SHOWN_MAX {
+            print_lines(&report.last);
+        }
+    }
+
+    /// Prints the end. The exit code.
+    fn finish(&self) -> u8 {
+        let verdict: Verdict = self.summary.verdict();
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match self.options.output {
+            Output::Json => println!("{}", self.json(elapsed)),
+            Output::Text => {
+                let Summary { apart, apart_max, .. } = &self.summary;
+                if *apart > 0 {
+                    println!("overlaps of machines that were suspended, within their bound: {apart}, longest {apart_max}");
+                }
+                println!("{}", self.summary.last_line());
+            }
+        }
+        verdict.exit_code()
+    }
+
+    fn json(&self, elapsed: u64) -> Value {
+        let Summary { seeds, safety, liveness, surplus, apart, apart_max, counters, span, whole_max, .. } = &self.summary;
+        json!({
+            "seeds": seeds,
+            "safety": safety,
+            "liveness": liveness,
+            "surplus": surplus,
+            "failovers": self.summary.failovers(),
+            "failover_p50_ms": self.summary.failover_p50().ms(),
+            "failover_max_ms": self.summary.failover_max().ms(),
+            "overlaps_after_resume": apart,
+            "overlap_after_resume_max_ms": apart_max.ms(),
+            "whole_after_max_ms": whole_max.ms(),
+            "virtual_ms": span.ms(),
+            "events": counters.events,
+            "decisions": counters.decisions,
+            "messages": counters.messages,
+            "writes": counters.writes,
+            "refused": counters.refused,
+            "findings": self.findings,
+            "elapsed_ms": elapsed,
+            "seeds_per_s": machine::per_second(*seeds, elapsed),
+            "virtual_s_per_s": machine::per_second(span.secs(), elapsed),
+            "rss_max_kib": machine::rss_max_kib(),
+        })
+    }
+}
+
+/// A run whose panic is a finding of that run, not the end of all.
+fn guarded(seed: u64, job: impl FnOnce() -> Report) -> Report {
+    catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|payload| {
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let text = format!("the run panicked: {message}");
+        let finding = Finding { at: START, oracle: "D1", class: Class::Safety, text };
+        Report { seed, story: "panic".to_owned(), findings: vec![finding], ..Report::default() }
+    })
+}
+
+fn scenario_report(scenario: &Scenario, name: &str, seed: u64, flaw: Option<Flaw>, keep: Keep) -> Report {
+    guarded(seed, || sim::scenario::run::run(scenario, name, seed, flaw, keep).report)
+}
+
+/// The one command that repeats a run.
+fn replay(seed: u64, profile: &Profile, flaw: Option<Flaw>) -> String {
+    let mut command = format!("mainstay sim --from {seed} --seeds 1");
+    if profile.name != "default" {
+        command += &format!(" --profile {}", profile.name);
+    }
+    if let Some(flaw) = flaw {
+        command += &format!(" --mutate {}", flaw.name());
+    }
+    command
+}
+
+fn word(class: Class) -> &'static str {
+    match class {
+        Class::Safety => "safety",
+        Class::Liveness => "liveness",
+        Class::Surplus => "surplus",
+    }
+}
+
+fn finding_json(report: &Report, finding: &Finding, again: &str) -> Value {
+    json!({
+        "seed": report.seed,
+        "story": report.story,
+        "class": word(finding.class),
+        "oracle": finding.oracle,
+        "at_ms": finding.at.since(START).ms(),
+        "text": finding.text,
+        "replay": again,
+    })
+}
+
+fn unmet_json(report: &Report, unmet: &Unmet, again: &str) -> Value {
+    json!({
+        "seed": report.seed,
+        "story": report.story,
+        "class": word(unmet.class),
+        "line": unmet.line,
+        "text": unmet.text,
+        "replay": again,
+    })
+}
+
+fn print_lines(lines: &[String]) {
+    for line in lines {
+        println!("{line}");
+    }
+}
