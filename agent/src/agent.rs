@@ -197,6 +197,12 @@ impl Agent {
         self.observed && !self.workers_by_uid.values().any(|w| w.holds_exclusively(&self.ground.boot))
     }
 
+    /// True if this machine may become another node: nothing exclusive is here, and nothing that was begun under the old
+    /// identity would come up under the new one.
+    fn may_change_identity(&self) -> bool {
+        self.ground.uid.is_empty() || (self.is_idle() && !self.workers_by_uid.values().any(Worker::begins))
+    }
+
     /// The worker of a pod, for explanations and tests.
     pub fn worker(&self, uid: &Uid) -> Option<&Worker> {
         self.workers_by_uid.get(uid)

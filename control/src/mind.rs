@@ -156,6 +156,7 @@ impl Mind {
 
     /// Takes one change of one object in. Changes come in revision order.
     pub fn fold(&mut self, key: &ObjectKey, view: Option<View>, rev: Rev, now: Time) {
+        self.world.stir(now);
         let changes = self.world.fold(key, view, rev, now);
         self.touch(&changes);
     }
@@ -167,6 +168,7 @@ impl Mind {
 
     /// This server was elected: `head` was read at that moment, before anything else.
     pub fn elected(&mut self, epoch: Epoch, head: Rev, now: Time) {
+        self.world.stir(now);
         self.queue.clear();
         self.buckets.clear();
         self.why.clear();
@@ -188,6 +190,7 @@ impl Mind {
 
     /// A beat arrived on a session that began at `session` (by this server's clock).
     pub fn hear(&mut self, beat: &Beat, session: Time, now: Time) {
+        self.world.stir(now);
         if self.world.hear(beat, session, now) {
             self.touch(&[Change::Heard(beat.who.uid.clone())]);
         }
@@ -195,6 +198,7 @@ impl Mind {
 
     /// A member acknowledged a close.
     pub fn closed(&mut self, ack: &Closed, now: Time) {
+        self.world.stir(now);
         if self.world.closed(ack, now) {
             self.touch(&[Change::Heard(ack.uid.clone())]);
         }
@@ -203,6 +207,7 @@ impl Mind {
     /// A linearizable read of the leader key that began at `began` says that this server still leads in `epoch`:
     /// beats received before may be answered (rule C11).
     pub fn confirmed(&mut self, epoch: Epoch, began: Time, now: Time) -> Vec<(NodeName, Answer)> {
+        self.world.stir(now);
         if self.leads() != Some(epoch) {
             return Vec::new();
         }
@@ -211,6 +216,7 @@ impl Mind {
 
     /// Closes and opens to be sent (again) to members.
     pub fn gates(&mut self, now: Time) -> Vec<(NodeName, Gate)> {
+        self.world.stir(now);
         if self.leads().is_none() {
             return Vec::new();
         }
@@ -219,6 +225,7 @@ impl Mind {
 
     /// Decides what is due and appends what goes out. Returns when to come again at the latest, if nothing happens.
     pub fn step(&mut self, now: Time, out: &mut Vec<Sent>) -> Option<Time> {
+        self.world.stir(now);
         self.begin_term();
         let epoch = self.leads()?;
         for _ in 0..DECISIONS_PER_STEP {

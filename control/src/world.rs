@@ -173,6 +173,11 @@ impl World {
         changes
     }
 
+    /// This process moves: to be told before anything else happens, more often than once a beat.
+    pub fn stir(&mut self, now: Time) {
+        self.pulse.stir(now, &self.settings);
+    }
+
     /// Takes a beat in; true if somebody should look.
     pub fn hear(&mut self, beat: &Beat, session: Time, now: Time) -> bool {
         self.pulse.hear(beat, session, now, &self.settings)

@@ -138,8 +138,7 @@ impl Agent {
     /// Takes the identity of the Node object that stands there, if that is allowed by now.
     fn take_identity(&mut self, _now: Time, ops: &mut Vec<Op>) {
         let Some(uid) = self.ground.node.as_ref().map(|n| n.metadata.uid.clone()) else { return };
-        let free = self.ground.uid.is_empty() || self.is_idle();
-        if uid == self.ground.uid || !free {
+        if uid == self.ground.uid || !self.may_change_identity() {
             return;
         }
         self.ground.uid = uid.clone();
@@ -165,7 +164,7 @@ impl Agent {
         }
         if self.node.absent {
             // Registering anew is taking another identity.
-            if self.ground.uid.is_empty() || self.is_idle() {
+            if self.may_change_identity() {
                 let node = View::Node(Arc::new(self.new_node(now)));
                 self.errand(Errand::Create, Call::Create(node), ops);
             }

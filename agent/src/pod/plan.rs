@@ -196,6 +196,10 @@ fn may_begin(worker: &mut Worker, ground: &Ground, now: Time) -> bool {
     if ground.shutting_down {
         return false;
     }
+    // The Node object that the pod was bound to is gone: the pod is an orphan, and this machine becomes another node.
+    if ground.node_gone {
+        return false;
+    }
     // 2. The list that wants the pod is confirmed: the API's, or the ledger's while no server answers.
     if !ground.is_list_confirmed(now) {
         worker.wake = ground.list_patience_until();

@@ -261,16 +261,20 @@ impl Worker {
         }
     }
 
+    /// True if something of the pod is on its way to the host.
+    pub fn begins(&self) -> bool {
+        matches!(self.in_flight, Some(InFlight::Begins(_)))
+    }
+
     /// True if anything of the pod is on the host, or on its way there.
     pub fn is_here(&self) -> bool {
-        !self.seen.is_empty() || matches!(self.in_flight, Some(InFlight::Begins(_)))
+        !self.seen.is_empty() || self.begins()
     }
 
     /// True if something exclusive of this pod runs or is mounted on this host, or may be in a moment.
     pub fn holds_exclusively(&self, boot: &BootId) -> bool {
-        let begins = matches!(self.in_flight, Some(InFlight::Begins(_)));
         let here = self.seen.has_ready_sandbox(boot) || self.seen.runs(boot) || !self.seen.mounts.is_empty();
-        (self.exclusive || self.seen.exclusive) && (here || begins)
+        (self.exclusive || self.seen.exclusive) && (here || self.begins())
     }
 
     /// Planning looks again at that moment at the latest.

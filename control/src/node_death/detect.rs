@@ -146,7 +146,7 @@ fn silence_by_beat(world: &World, uid: &Uid, now: Time) -> Silence {
     match incident.status.phase {
         IncidentPhase::Suspect | IncidentPhase::Closed => Silence { silent: false, look_at: None },
         IncidentPhase::Dead | IncidentPhase::Fencing | IncidentPhase::Fenced => {
-            Silence { silent: !has_brake(incident), look_at: None }
+            Silence { silent: !has_brake(incident) && !reports_since_dead(world, incident), look_at: None }
         }
         IncidentPhase::Recovering => {
             let dead_at = world.pulse.silent_since(uid) + world.settings().timing.dead;
@@ -154,6 +154,13 @@ fn silence_by_beat(world: &World, uid: &Uid, now: Time) -> Silence {
             Silence { silent, look_at: (!silent).then_some(dead_at) }
         }
     }
+}
+
+/// True if the agent has written its status or lease since the node was dead by its beats: beats are lost, requests over
+/// another server are not. It says itself how it is, and would say it again after every "Unknown", without end.
+fn reports_since_dead(world: &World, incident: &NodeIncident) -> bool {
+    let dead_at = world.pulse.silent_since(&incident.spec.node_uid) + world.settings().timing.dead;
+    world.memory(&incident.spec.node_name).is_some_and(|memory| memory.probed > dead_at)
 }
 
 /// True if a brake holds that also holds readiness and eviction. `NotArmed` does not: it says that silence proves

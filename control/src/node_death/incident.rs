@@ -28,6 +28,7 @@ use super::pulse::{is_heard, speaks_since};
 use super::release;
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Expect, Note};
+use crate::volume::attach::is_wanted;
 use crate::world::{Seen, World};
 
 /// Leads each incident to its end.
@@ -338,6 +339,8 @@ fn recovering(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decisi
     holds.extend(
         world
             .attachments_on(&node.name())
+            // What a pod that stays (a daemon, a bare pod) uses there is not of the old time.
+            .filter(|a| !is_wanted(world, a))
             .map(|a| format!("attachment of {}", a.spec.source.persistent_volume_name)),
     );
     if !holds.is_empty() {

@@ -32,6 +32,9 @@ const OPENS: u8 = 3;
 /// Beats that wait for an answer: at two beats a second these are the reads of two seconds; with one slot a store that
 /// answers more slowly than nodes beat would starve them all.
 const PENDING_MAX: usize = 4;
+/// A process that does nothing for so many beats was stalled: a body calls its mind more often than once a beat, if only
+/// to ask for closes to send. One beat would call a busy process stalled, four would let a suspicion through.
+const STALL_BEATS: u64 = 2;
 /// Pause between two sendings of a close or an open. A close round trip must fit behind the grant.
 const RESEND: Duration = Duration::from_ms(250);
 
@@ -78,8 +81,10 @@ struct Opening {
 /// See the module's header.
 #[derive(Debug)]
 pub struct Pulse {
-    /// When this process began to listen.
-    started: Time,
+    /// When this process began to listen, or to listen again.
+    listening: Time,
+    /// The last sign that this process itself moves.
+    awake: Time,
     /// The term in which this process leads, and since when.
     term: Option<(Epoch, Time)>,
     ears: BTreeMap<Uid, Ear>,
@@ -96,7 +101,8 @@ impl Pulse {
     /// Nothing heard yet.
     pub fn new(now: Time) -> Self {
         Self {
-            started: now,
+            listening: now,
+            awake: now,
             term: None,
             ears: BTreeMap::new(),
             closing: BTreeMap::new(),
@@ -106,9 +112,13 @@ impl Pulse {
         }
     }
 
-    /// When this process began to listen.
-    pub fn started(&self) -> Time {
-        self.started
+    /// This process moves. If it did not for a while (its machine was paused, its disk hung, it was starved), it could
+    /// not hear either, and what waits in its sockets comes one by one: all silence counts from now (case P73).
+    pub fn stir(&mut self, now: Time, settings: &Settings) {
+        if now.since(self.awake) > settings.timing.beat.times(STALL_BEATS) {
+            self.listening = now;
+        }
+        self.awake = self.awake.max(now);
     }
 
     /// What was heard of a node.
@@ -129,7 +139,7 @@ impl Pulse {
     /// The moment from which a node that was not heard since counts as silent: its last beat, or else the moment this
     /// process began to listen. A control plane that was away, or is new, gives everybody their time (case P70).
     pub fn silent_since(&self, uid: &Uid) -> Time {
-        self.last_heard(uid).unwrap_or(self.started).max(self.started)
+        self.last_heard(uid).unwrap_or(self.listening).max(self.listening)
     }
 
     /// When this process became leader, if it leads.
@@ -144,7 +154,7 @@ impl Pulse {
         if settings.lacks(Flaw::Amnesia) {
             return accepted;
         }
-        accepted.max(self.leading_since().unwrap_or(self.started))
+        accepted.max(self.leading_since().unwrap_or(self.listening))
     }
 
     /// When each of the members acknowledged the close of that node that is under way; empty if none is.
