@@ -19,7 +19,7 @@ use crate::truth::Change;
 use crate::write::{Act, Answered};
 
 /// From a change until the attacher looks.
-const NOTICE: (Duration, Duration) = (Duration::from_ms(2), Duration::from_ms(60));
+const NOTICE: (Duration, Duration) = (Duration::from_ms(1), Duration::from_ms(30));
 /// One attach or detach.
 const MOVE: (Duration, Duration) = (Duration::from_ms(50), Duration::from_ms(300));
 /// After a failure.

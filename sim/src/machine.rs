@@ -20,9 +20,9 @@ use crate::observe::Observation;
 use crate::runtime::Host;
 
 /// From the kernel's start to the guard's.
-const GUARD_BOOT: (Duration, Duration) = (Duration::from_ms(200), Duration::from_ms(900));
+const GUARD_BOOT: (Duration, Duration) = (Duration::from_ms(50), Duration::from_ms(400));
 /// From the kernel's start to the agent's.
-const AGENT_BOOT: (Duration, Duration) = (Duration::from_ms(1000), Duration::from_ms(3000));
+const AGENT_BOOT: (Duration, Duration) = (Duration::from_ms(300), Duration::from_ms(1200));
 /// One sync of a note to the disk.
 const SYNC: (Duration, Duration) = (Duration::from_ms(0), Duration::from_ms(12));
 /// From a reset to the kernel's start.
@@ -68,6 +68,9 @@ pub(crate) struct Machine {
     pub(crate) agent_wake: Option<Time>,
     /// Sessions with servers, by index.
     pub(crate) sessions: Vec<Line>,
+    /// When a leader last answered a beat, and when sessions were last dialled again for want of an answer.
+    pub(crate) answered: Time,
+    pub(crate) redialled: Time,
     pub(crate) watch: Watch,
 
     pub(crate) host: Host,
@@ -111,6 +114,8 @@ impl Machine {
             agent_life: 0,
             agent_wake: None,
             sessions: vec![Line::Closed(Time::ZERO); servers],
+            answered: now,
+            redialled: now,
             watch: Watch::default(),
             host: Host::default(),
         }

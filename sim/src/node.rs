@@ -183,7 +183,24 @@ impl Cluster {
         self.send_server(index, server, ToServer::Hello { machine: index, boot });
     }
 
+    /// Beats that nobody answers are sent over new sessions too: a session that is older than a late beat of an earlier
+    /// boot would never be believed (P5), and in life a stream may be dead without saying so.
+    fn redial(&mut self, index: usize) {
+        let timing = &self.config.timing;
+        let quiet = timing.beat.times(2) + timing.delay.times(4);
+        let machine = &mut self.machines[index];
+        if self.now.since(machine.answered) < quiet || self.now.since(machine.redialled) < quiet {
+            return;
+        }
+        machine.redialled = self.now;
+        let boot = machine.boots;
+        for server in 0..self.servers.len() {
+            self.send_server(index, server, ToServer::Hello { machine: index, boot });
+        }
+    }
+
     fn send_beat(&mut self, index: usize, beat: &Beat) {
+        self.redial(index);
         for server in 0..self.servers.len() {
             match self.machines[index].sessions[server] {
                 Line::Open(session) => {
@@ -209,8 +226,9 @@ impl Cluster {
             Answer::Denied { who, sent, .. } => (who.clone(), *sent, false),
         };
         self.guard_step(index, agent::guard::Event::Answer(answer));
-        let machine = &self.machines[index];
+        let machine = &mut self.machines[index];
         if who.boot == machine.boot && who.uid == machine.identity {
+            machine.answered = self.now;
             self.agent_step(index, AgentEvent::LeaderHeard { sent, recovering });
         }
     }

@@ -19,10 +19,10 @@ use crate::cluster::Cluster;
 use crate::event::MachineEvent;
 use crate::observe::{Instance, Observation};
 
-const MOUNT: (u64, u64) = (20, 150);
-const UNMOUNT: (u64, u64) = (10, 100);
-const SANDBOX: (u64, u64) = (30, 150);
-const START: (u64, u64) = (50, 300);
+const MOUNT: (u64, u64) = (10, 100);
+const UNMOUNT: (u64, u64) = (10, 80);
+const SANDBOX: (u64, u64) = (20, 100);
+const START: (u64, u64) = (30, 200);
 const SIGNAL: (u64, u64) = (1, 10);
 const KILL: (u64, u64) = (10, 150);
 const REMOVE: (u64, u64) = (20, 100);

@@ -4,8 +4,9 @@
 //! not succeed, sessions of nodes, answering beats only after a read of the leader key. Leaves to [`crate::lease`] who
 //! leads, to [`crate::write`] the law of writes, to the mind every decision.
 //!
-//! Invariants: what a mind hears is late, never wrong; a process that died knows nothing when it starts again; a
-//! request that left before its sender died is carried out all the same (unless the store died with it).
+//! Invariants: messages that wait are handed to the mind before it decides; what a mind hears is late, never wrong; a
+//! process that died knows nothing when it starts again; a request that left before its sender died is carried out
+//! all the same (unless the store died with it).
 
 use std::collections::BTreeMap;
 
@@ -176,13 +177,17 @@ impl Cluster {
         }
     }
 
-    /// It goes on; what came meanwhile is handled now, in order.
+    /// It goes on; what came meanwhile is handled now, in order. Messages that wait are read before anything is decided:
+    /// a driver that decided first would take everybody for silent.
     pub(crate) fn resume_server(&mut self, index: usize) {
         let server = &mut self.servers[index];
         if server.standing == Standing::Paused {
             server.standing = Standing::Up;
             server.clock.go(self.now);
-            for event in std::mem::take(&mut server.backlog) {
+            let waiting = std::mem::take(&mut server.backlog);
+            let (messages, timers): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|event| matches!(event, Event::ToServer { .. }));
+            for event in messages.into_iter().chain(timers) {
                 self.agenda.put(self.now, event);
             }
         }
