@@ -166,6 +166,9 @@ pub struct Guard {
 
     /// When it broke, until the kill was confirmed.
     unconfirmed_since: Option<Stamp>,
+    /// A kill was ordered and has not ended. Until then no grant revives: the kill would pull the mounts of what the
+    /// grant lets begin.
+    killing: bool,
     /// When it wakes at the latest, to stamp a beat.
     tick_at: Stamp,
 }
@@ -195,14 +198,15 @@ impl Guard {
             council: None,
             votes_by_member: BTreeMap::new(),
             unconfirmed_since: Some(now),
+            killing: false,
             tick_at: after(now, timing.beat),
         };
         if let Some(record) = kept {
             guard.resume(record);
         }
         guard.expire(now, ops);
-        if guard.phase == Phase::Broken && !ops.contains(&Op::Kill) {
-            ops.push(Op::Kill);
+        if guard.phase == Phase::Broken {
+            guard.order_kill(ops);
         }
         guard
     }
@@ -227,9 +231,12 @@ impl Guard {
                 self.vote(now, &none);
                 self.hold(now, ops);
             }
-            Event::KillDone(Kill::Confirmed) => self.confirm(ops),
+            Event::KillDone(Kill::Confirmed) => {
+                self.killing = false;
+                self.confirm(ops);
+            }
             // The next tick kills again; the bound goes on counting from the break.
-            Event::KillDone(Kill::Remains) => {}
+            Event::KillDone(Kill::Remains) => self.killing = false,
         }
     }
 
@@ -318,8 +325,15 @@ impl Guard {
             // Only a grant that is received from now on names what may be started.
             self.pods = Arc::from([]);
         }
-        ops.push(Op::Kill);
+        self.order_kill(ops);
         self.keep(ops);
+    }
+
+    fn order_kill(&mut self, ops: &mut Vec<Op>) {
+        self.killing = true;
+        if !ops.contains(&Op::Kill) {
+            ops.push(Op::Kill);
+        }
     }
 
     fn wake(&mut self, now: Stamp, ops: &mut Vec<Op>) {
@@ -329,8 +343,8 @@ impl Guard {
         let next = after(self.tick_at, self.timing.beat);
         // After a freeze the missed ticks are not made up for.
         self.tick_at = if next > now { next } else { after(now, self.timing.beat) };
-        if self.phase == Phase::Broken && !ops.contains(&Op::Kill) {
-            ops.push(Op::Kill);
+        if self.phase == Phase::Broken {
+            self.order_kill(ops);
         }
     }
 
@@ -352,6 +366,10 @@ impl Guard {
 
     fn grant(&mut self, now: Stamp, grant: &Grant, ops: &mut Vec<Op>) {
         if !self.is_for_me(now, &grant.who, grant.sent) || self.denied.is_some_and(|d| grant.sent <= d) {
+            return;
+        }
+        // The next grant comes with the next beat.
+        if self.killing {
             return;
         }
         // Invariant C7: from the stamp, never from receipt.

@@ -330,6 +330,11 @@ impl Timing {
         self.incidents_floor.max(nodes / self.nodes_per_incident.max(1))
     }
 
+    /// A beat that did not come for this long is late: two periods, and the way there.
+    pub const fn late(&self) -> Duration {
+        self.beat.times(2).plus(self.delay.times(2))
+    }
+
     /// True if it is a storm that `ended` of `beating` nodes fell silent together.
     pub fn is_storm(&self, ended: u64, beating: u64) -> bool {
         ended.saturating_mul(100) > beating.saturating_mul(self.storm_share_percent)

@@ -118,12 +118,14 @@ impl<'o> Series<'o> {
     fn shipped(&mut self, flaw: Flaw) -> ControlFlow<()> {
         for file in shipped::SHIPPED {
             let Ok(scenario) = parse::parse(file.text) else { continue };
-            if !scenario.mutations.contains(&flaw) {
-                continue;
+            let Some(mutation) = scenario.mutations.iter().find(|m| m.flaw == flaw) else { continue };
+            for seed in scenario.seed..scenario.seed + mutation.seeds {
+                let report = scenario_report(&scenario, file.name, seed, Some(flaw), self.keep);
+                let (name, flaw) = (file.name, flaw.name());
+                let again =
+                    format!("mainstay sim --scenario sim/scenarios/{name}.txt --from {seed} --seeds 1 --mutate {flaw}");
+                self.take(&report, &again)?;
             }
-            let report = scenario_report(&scenario, file.name, scenario.seed, Some(flaw), self.keep);
-            let again = format!("mainstay sim --scenario sim/scenarios/{}.txt --mutate {}", file.name, flaw.name());
-            self.take(&report, &again)?;
         }
         ControlFlow::Continue(())
     }
@@ -144,13 +146,14 @@ impl<'o> Series<'o> {
             let _ = self.take(&report, &again(self.flaw));
             // Asked for one flaw, one asks how the story goes with it; else whether all are caught.
             let mutations = if self.flaw.is_none() { &scenario.mutations[..] } else { &[] };
-            for flaw in mutations {
-                let report = scenario_report(&scenario, &name, seed, Some(*flaw), Keep::Last);
-                if report.is_clean() {
-                    let text = format!("the mutation {} must fail here and did not", flaw.name());
+            for mutation in mutations {
+                let flaw = Some(mutation.flaw);
+                let mut seeds = seed..seed + mutation.seeds;
+                if seeds.all(|seed| scenario_report(&scenario, &name, seed, flaw, Keep::Last).is_clean()) {
+                    let text = format!("the mutation {} must fail here and did not", mutation.flaw.name());
                     let unmet = vec![Unmet { line: 0, class: Class::Safety, text }];
                     let missed = Report { seed, story: name.clone(), unmet, ..Report::default() };
-                    let _ = self.take(&missed, &again(Some(*flaw)));
+                    let _ = self.take(&missed, &again(flaw));
                 }
             }
         }

@@ -31,13 +31,22 @@ pub struct Scenario {
     /// What must hold beyond what always does.
     pub promises: BTreeSet<Promise>,
     /// Flaws with which this scenario must fail.
-    pub mutations: Vec<Flaw>,
+    pub mutations: Vec<Mutation>,
     /// What is done, in order of time.
     pub deeds: Vec<Deed>,
     /// What must be seen.
     pub expectations: Vec<Expectation>,
     /// When it ends.
     pub end: Duration,
+}
+
+/// A flaw with which a scenario must fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mutation {
+    /// Which.
+    pub flaw: Flaw,
+    /// In one of so many seeds, from the scenario's own on: some races need luck.
+    pub seeds: u64,
 }
 
 /// One line `at TIME …`.
@@ -56,18 +65,25 @@ pub struct Deed {
 pub enum What {
     /// These faults at once.
     Faults(Vec<Fault>),
-    /// From now on this name means the node that the pod runs on now.
-    Call {
-        /// The new name.
-        name: NodeName,
-        /// Where the pod lives.
-        namespace: Namespace,
-        /// Its name.
-        pod: Name,
-    },
+    /// From now on this name means that node.
+    Call(NodeName, Who),
     /// All faults stop.
     Calm,
 }
+
+/// Which node is given a name.
+#[derive(Clone, Debug)]
+pub enum Who {
+    /// The one on which the pod runs now.
+    HostOf(PodName),
+    /// The first that is none of these.
+    Not(Vec<NodeName>),
+}
+
+/// The index that stands for the server that leads when the time comes.
+pub const LEADER: usize = usize::MAX;
+/// The index that stands for all servers that do not.
+pub const FOLLOWERS: usize = usize::MAX - 1;
 
 /// One line that says what must be seen.
 #[derive(Clone, Debug)]

@@ -183,6 +183,9 @@ fn only_a_grant_revives() {
     }
     let mut guard = granted(None);
     step(&mut guard, 5400, Event::Wake);
+    step(&mut guard, 5600, grant(5500));
+    assert!(!guard.is_live(at(5600)), "a kill that was ordered ends before anything is permitted");
+    step(&mut guard, 5700, Event::KillDone(Kill::Confirmed));
     step(&mut guard, 6000, grant(5900));
     assert!(guard.is_live(at(6000)) && guard.permits(&"db-0".into(), at(6000)));
 }
@@ -194,6 +197,7 @@ fn denied_breaks_now_and_outlives_grants_that_are_older() {
     assert!(ops.contains(&Op::Kill) && !guard.is_live(at(2000)));
     step(&mut guard, 2100, grant(1900));
     assert!(!guard.is_live(at(2100)), "what was asked before the denial is no answer to it");
+    step(&mut guard, 2200, Event::KillDone(Kill::Confirmed));
     step(&mut guard, 2600, grant(2500));
     assert!(guard.is_live(at(2600)));
 }

@@ -54,7 +54,7 @@ fn just_started(world: &World, now: Time) -> bool {
 /// More than half of the nodes fell silent within the storm window around this one.
 fn is_storm(world: &World, silence: Silence<'_>, now: Time) -> bool {
     let timing = &world.settings().timing;
-    let late = timing.beat.times(2) + timing.delay.times(2);
+    let late = timing.late();
     let window = timing.storm_window;
     let together = world
         .nodes()

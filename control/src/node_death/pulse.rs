@@ -186,6 +186,7 @@ impl Pulse {
     /// Takes a beat in. Returns true if somebody should look: the node had been silent, another boot speaks, or it
     /// became idle or busy. `session` is when the stream's handshake began, by this server's clock.
     pub fn hear(&mut self, beat: &Beat, session: Time, now: Time, settings: &Settings) -> bool {
+        self.leave_storm(&beat.who.uid, now, settings);
         let fresh = Ear {
             node: beat.node.clone(),
             boot: beat.who.boot.clone(),
@@ -222,6 +223,21 @@ impl Pulse {
         pending.push((beat.sent, now));
         *ear = Ear { accepted: ear.accepted, pending, ..fresh };
         notable
+    }
+
+    /// A node that was late speaks again while most were late with it: this process, or the way to it, is what was away.
+    /// They come back one by one, and the last ones are not to be taken for dead because the others were quicker: all
+    /// silence counts from now, as upstream does when it leaves its master disruption (NLC-30 b).
+    fn leave_storm(&mut self, uid: &Uid, now: Time, settings: &Settings) {
+        let late = settings.timing.late();
+        let is_late = |ear: &Ear| now.since(ear.heard) >= late;
+        if self.ears.get(uid).is_some_and(is_late) {
+            let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+            let together = self.ears.values().filter(|ear| is_late(ear)).count();
+            if settings.timing.is_storm(count(together), count(self.ears.len())) {
+                self.listening = now;
+            }
+        }
     }
 
     /// Takes an acknowledgement of a close in. Returns true if it counts.

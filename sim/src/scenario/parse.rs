@@ -14,7 +14,7 @@ use api::flaw::Flaw;
 use api::timing::profile::Profile;
 use api::{Duration, NodeName};
 
-use super::{Deed, Expectation, Scenario, When};
+use super::{Deed, Expectation, Mutation, Scenario, When};
 use crate::config::{Config, NodeConfig, Workload};
 use crate::oracle::Promise;
 use words::Words;
@@ -67,7 +67,7 @@ struct Draft {
     config: Config,
     seed: u64,
     promises: BTreeSet<Promise>,
-    mutations: Vec<Flaw>,
+    mutations: Vec<Mutation>,
     /// Nodes and names for nodes.
     nodes: BTreeSet<NodeName>,
     deeds: Vec<Deed>,
@@ -148,7 +148,7 @@ impl Draft {
         }
         let what = acts::act(words, &self.nodes, self.config.servers)?;
         words.end()?;
-        if let super::What::Call { name, .. } = &what {
+        if let super::What::Call(name, _) = &what {
             self.nodes.insert(name.clone());
         }
         self.deeds.push(Deed { line: words.line(), at, what });
@@ -243,7 +243,12 @@ impl Draft {
         };
         words.exactly("must")?;
         words.exactly("fail")?;
-        self.mutations.push(flaw);
+        let mut seeds = 1;
+        if words.maybe("within") {
+            seeds = words.number("a number of seeds")? as u64;
+            words.exactly("seeds")?;
+        }
+        self.mutations.push(Mutation { flaw, seeds });
         Ok(())
     }
 

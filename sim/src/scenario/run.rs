@@ -3,6 +3,7 @@
 //! Responsible for: time, names for nodes, looking at expectations whenever something happened. Leaves to [`look`]
 //! whether a state holds, to the oracles everything that always must.
 
+mod cast;
 mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::flaw::Flaw;
 use api::{Duration, NodeName, Time, Uid};
 
-use super::{Expectation, Scenario, What, When};
+use super::{Expectation, Scenario, What, When, Who};
 use crate::config::START;
-use crate::fault::{Fault, Party};
 use crate::observe::{Fact, Observation};
 use crate::oracle::Class;
 use crate::report::{Report, Unmet};
 use crate::run::{Keep, Stage};
 use crate::trace::{Line, clock};
+use cast::Cast;
 use look::Seen;
 
 /// What a scenario gave.
@@ -80,6 +81,7 @@ impl<'s> Run<'s> {
                 }
                 self.act(&deed.what);
             }
+            self.look(Begun::Now);
         }
     }
 
@@ -103,7 +105,7 @@ impl<'s> Run<'s> {
     fn advance(&mut self, until: Time) {
         while self.stage.cluster.step(until) {
             if self.take_new() {
-                self.look();
+                self.look(Begun::Before);
             }
         }
         self.stage.cluster.run_until(until);
@@ -134,17 +136,17 @@ impl<'s> Run<'s> {
     fn act(&mut self, what: &What) {
         match what {
             What::Faults(faults) => {
-                for fault in faults {
-                    let fault = renamed(fault, &self.seen.names);
+                // Resolved together: the first of them may depose the leader that the others mean.
+                for fault in self.cast().resolve(faults) {
                     self.stage.judge.fault(self.stage.cluster.now(), &fault);
                     self.stage.cluster.inject(fault);
                 }
             }
-            What::Call { name, namespace, pod } => match self.stage.host_of(namespace, pod) {
-                Some(host) => {
-                    self.seen.names.insert(name.clone(), host);
+            What::Call(name, who) => match self.find(who) {
+                Some(node) => {
+                    self.seen.names.insert(name.clone(), node);
                 }
-                None => self.fail(0, Class::Liveness, format!("pod {namespace}/{pod} runs nowhere: nothing to call {name}")),
+                None => self.fail(0, Class::Liveness, format!("there is no node to call {name}")),
             },
             What::Calm => {
                 self.stage.judge.calm(self.stage.cluster.now());
@@ -152,19 +154,43 @@ impl<'s> Run<'s> {
             }
         }
         self.take_new();
-        self.look();
+        self.look(Begun::Before);
     }
 
-    /// Looks at what must hold all the time, or never, or once.
-    fn look(&mut self) {
+    /// What names mean now.
+    fn cast(&self) -> Cast<'_> {
+        let leader = self.stage.cluster.leader().map_or(0, |(server, _)| server);
+        Cast { names: &self.seen.names, leader, servers: self.scenario.config.servers }
+    }
+
+    fn find(&self, who: &Who) -> Option<NodeName> {
+        match who {
+            Who::HostOf(pod) => self.stage.host_of(&pod.namespace, &pod.name),
+            Who::Not(names) => {
+                let cast = self.cast();
+                let taken: Vec<NodeName> = names.iter().map(|name| cast.node(name)).collect();
+                let nodes = self.scenario.config.nodes.iter().map(|node| &node.name);
+                nodes.clone().find(|name| !taken.contains(name)).cloned()
+            }
+        }
+    }
+
+    /// Looks at what must hold all the time, or never, or once. A range that begins in the moment of an act begins
+    /// after that act.
+    fn look(&mut self, begun: Begun) {
         let now = self.stage.cluster.now().since(START);
+        let inside = |from: Duration, until: Duration| {
+            (from < now || from == now && begun == Begun::Now) && now <= until
+        };
         for (index, expectation) in self.scenario.expectations.iter().enumerate() {
             let bad = match expectation.when {
                 When::NotBefore(at) => now < at && self.holds(index, expectation),
-                When::Always(from, until) => from <= now && now <= until && !self.is_decided(index) && !self.holds(index, expectation),
-                When::Never(from, until) => from <= now && now <= until && self.holds(index, expectation),
+                When::Always(from, until) => {
+                    inside(from, until) && !self.is_decided(index) && !self.stage_holds(expectation)
+                }
+                When::Never(from, until) => inside(from, until) && self.holds(index, expectation),
                 When::Seen(from, until) => {
-                    if from <= now && now <= until && self.holds(index, expectation) {
+                    if inside(from, until) && self.holds(index, expectation) {
                         self.decided.insert(index);
                     }
                     false
@@ -180,7 +206,7 @@ impl<'s> Run<'s> {
     /// Looks at what must hold at this very moment.
     fn at_moment(&mut self, at: Duration) {
         self.take_new();
-        self.look();
+        self.look(Begun::Before);
         for (index, expectation) in self.scenario.expectations.iter().enumerate() {
             let due = match expectation.when {
                 When::By(by) => by == at && !self.stage_holds(expectation),
@@ -231,42 +257,14 @@ impl<'s> Run<'s> {
     }
 }
 
+/// Which ranges are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    /// Those that began earlier.
+    Before,
+    /// Also those that begin now.
+    Now,
+}
+
 /// Uids at the first act.
 type Uids = BTreeMap<String, Uid>;
-
-/// The fault with the names of nodes resolved.
-fn renamed(fault: &Fault, names: &BTreeMap<NodeName, NodeName>) -> Fault {
-    let node = |name: &NodeName| names.get(name).unwrap_or(name).clone();
-    let party = |party: &Party| match party {
-        Party::Node(name) => Party::Node(node(name)),
-        Party::Server(_) | Party::Store => party.clone(),
-    };
-    match fault {
-        Fault::PowerOff(n) => Fault::PowerOff(node(n)),
-        Fault::PowerOn(n) => Fault::PowerOn(node(n)),
-        Fault::Reboot(n, span) => Fault::Reboot(node(n), *span),
-        Fault::AnnouncedReboot(n, span) => Fault::AnnouncedReboot(node(n), *span),
-        Fault::Suspend { node: n, clock_runs } => Fault::Suspend { node: node(n), clock_runs: *clock_runs },
-        Fault::Resume(n) => Fault::Resume(node(n)),
-        Fault::KillAgent(n, span) => Fault::KillAgent(node(n), *span),
-        Fault::KillGuard(n, span) => Fault::KillGuard(node(n), *span),
-        Fault::Cut(a, b) => Fault::Cut(party(a), party(b)),
-        Fault::Heal(a, b) => Fault::Heal(party(a), party(b)),
-        Fault::Taint(n, taint) => Fault::Taint(node(n), taint.clone()),
-        Fault::Untaint(n, key) => Fault::Untaint(node(n), key.clone()),
-        Fault::DeleteNode(n) => Fault::DeleteNode(node(n)),
-        Fault::HealAll
-        | Fault::Loss(_)
-        | Fault::Delay(_)
-        | Fault::CrashServer(_)
-        | Fault::StartServer(_)
-        | Fault::PauseServer { .. }
-        | Fault::ResumeServer(_)
-        | Fault::LoseAnswers(_)
-        | Fault::StaleView(..)
-        | Fault::ForceDelete(..)
-        | Fault::DeletePod(..)
-        | Fault::DropFinalizers(..)
-        | Fault::Scale(..) => fault.clone(),
-    }
-}

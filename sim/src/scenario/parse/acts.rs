@@ -9,10 +9,10 @@ use super::ParseError;
 use super::words::Words;
 use crate::config::NAMESPACE;
 use crate::fault::{Fault, Party};
-use crate::scenario::What;
+use crate::scenario::{FOLLOWERS, LEADER, What, Who};
 
 /// How a list of parties is named.
-const PARTIES: &str = "a node, server-N, servers, nodes or store";
+const PARTIES: &str = "a node, server-N, leader, followers, servers, nodes or store";
 
 /// What a line names may refer to.
 struct Cast<'n> {
@@ -28,10 +28,7 @@ pub(super) fn act(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>, servers: us
         "call" => {
             let name = NodeName::from(words.word("a name")?.text);
             words.exactly("=")?;
-            words.exactly("host")?;
-            words.exactly("of")?;
-            let pod = words.pod()?;
-            return Ok(What::Call { name, namespace: pod.namespace, pod: pod.name });
+            return Ok(What::Call(name, cast.who(words)?));
         }
         "power-off" => cast.each_node(words, Fault::PowerOff)?,
         "power-on" => cast.each_node(words, Fault::PowerOn)?,
@@ -114,6 +111,21 @@ impl Cast<'_> {
         }])
     }
 
+    /// `host of db-0` or `not n1,n2`.
+    fn who(&self, words: &mut Words<'_>) -> Result<Who, ParseError> {
+        if words.maybe("host") {
+            words.exactly("of")?;
+            return Ok(Who::HostOf(words.pod()?));
+        }
+        words.exactly("not")?;
+        let word = words.word("nodes with commas between them")?;
+        let names: Vec<NodeName> = word.text.split(',').map(NodeName::from).collect();
+        match names.iter().find(|name| !self.nodes.contains(*name)) {
+            Some(name) => Err(words.wrong(word, format!("there is no node `{name}`"))),
+            None => Ok(Who::Not(names)),
+        }
+    }
+
     fn node(&self, words: &mut Words<'_>) -> Result<NodeName, ParseError> {
         let word = words.word("the name of a node")?;
         let name = NodeName::from(word.text);
@@ -131,6 +143,11 @@ impl Cast<'_> {
     }
 
     fn server_named(&self, text: &str) -> Option<usize> {
+        match text {
+            "leader" => return Some(LEADER),
+            "followers" => return Some(FOLLOWERS),
+            _ => {}
+        }
         let index: usize = text.strip_prefix("server-")?.parse().ok()?;
         (index < self.servers).then_some(index)
     }
