@@ -103,7 +103,7 @@ impl Cluster {
         let machine = &mut self.machines[index];
         let Some(guard) = &machine.guard else { return };
         let stamp = Stamp(machine.clock.local(self.now));
-        if guard.is_live(stamp) || (machine.kill_run.is_none() && !machine.host.has_exclusive()) {
+        if guard.is_live(stamp) || (machine.kill_run.is_none() && !machine.host.has_exclusive(&machine.boot)) {
             machine.fed = (self.now, machine.fed.1 + 1);
         }
         let status = guard.status(stamp);
@@ -127,13 +127,13 @@ impl Cluster {
         if machine.kill_run.is_some() {
             return;
         }
-        if !machine.host.has_exclusive() {
+        if !machine.host.has_exclusive(&machine.boot) {
             self.confirm_kill(index);
             return;
         }
         machine.kill_runs += 1;
         let run = machine.kill_runs;
-        machine.kill_run = Some(run);
+        machine.kill_run = Some((run, machine.host.last_work()));
         let timing = &self.config.timing;
         let mut takes = self.chance.span(Duration::ZERO, timing.cgroup_kill);
         if self.config.flaw == Some(Flaw::LateKill) {
@@ -143,23 +143,20 @@ impl Cluster {
     }
 
     pub(crate) fn kill_processes(&mut self, index: usize, run: u32) {
-        if self.machines[index].kill_run != Some(run) {
-            return;
-        }
+        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else { return };
         if !self.chance.per_mille(STUBBORN) {
-            self.kill_exclusive(index);
+            self.kill_exclusive(index, until);
         }
         let takes = self.chance.span(Duration::ZERO, self.config.timing.unmount);
         self.in_machine(index, takes, MachineEvent::KillMounts { run });
     }
 
     pub(crate) fn kill_mounts(&mut self, index: usize, run: u32) {
-        if self.machines[index].kill_run != Some(run) {
-            return;
-        }
-        self.pull_exclusive(index);
-        self.machines[index].kill_run = None;
-        if self.machines[index].host.has_exclusive() {
+        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else { return };
+        self.pull_exclusive(index, until);
+        let machine = &mut self.machines[index];
+        machine.kill_run = None;
+        if machine.host.has_exclusive(&machine.boot) {
             self.guard_step(index, GuardEvent::KillDone(Kill::Remains));
         } else {
             self.confirm_kill(index);

@@ -59,8 +59,8 @@ pub(crate) struct Machine {
     pub(crate) guard_wake: Option<Time>,
     /// When the watchdog was last fed, and how often it was.
     pub(crate) fed: (Time, u32),
-    /// The kill under way, by count.
-    pub(crate) kill_run: Option<u32>,
+    /// The kill under way: its number, and the newest act on pods when it began.
+    pub(crate) kill_run: Option<(u32, u64)>,
     pub(crate) kill_runs: u32,
 
     pub(crate) agent: Option<Box<Agent>>,

@@ -7,13 +7,13 @@
 //! take effect after the permission has ended (the next kill catches it); what is on the disk outlives a power cut,
 //! and looks as it looked before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::host::{ContainerOnHost, ContainerState, Mounted, Sandbox};
 use agent::{Guarded, OpId, Outcome, PodAct, PodOnHost};
 use api::view::{PersistentVolume, Pod, View};
-use api::{Duration, Kind, Name, Namespace, ObjectKey, Uid};
+use api::{BootId, Duration, Kind, Name, Namespace, ObjectKey, Uid};
 
 use crate::cluster::Cluster;
 use crate::event::MachineEvent;
@@ -48,8 +48,10 @@ pub(crate) struct Host {
 #[derive(Debug)]
 struct HostPod {
     seen: PodOnHost,
-    /// Volume behind each mounted claim.
-    volumes: BTreeMap<Name, Name>,
+    /// Volume behind each mounted claim, and the act that mounted it.
+    volumes: BTreeMap<Name, (Name, u64)>,
+    /// The act that made the sandbox.
+    made: u64,
     /// Stated as running.
     instance: Option<Instance>,
     /// Grows with every request to end.
@@ -82,17 +84,21 @@ impl Host {
         self.mounted.keys()
     }
 
-    /// True if the guard would have something to kill.
-    pub(crate) fn has_exclusive(&self) -> bool {
-        self.pods.values().any(HostPod::is_killable)
+    /// True if the guard would have something to kill in this boot. What another boot left on the disk is dead.
+    pub(crate) fn has_exclusive(&self, boot: &BootId) -> bool {
+        self.pods.values().any(|pod| pod.is_killable(boot))
+    }
+
+    /// The newest act that has begun.
+    pub(crate) fn last_work(&self) -> u64 {
+        self.last_work
     }
 }
 
 impl HostPod {
-    fn is_killable(&self) -> bool {
-        let alive = self.seen.containers.iter().any(ContainerOnHost::is_running);
-        let ready = self.seen.sandbox.as_ref().is_some_and(|s| s.ready);
-        self.seen.exclusive && (alive || ready || !self.seen.mounts.is_empty())
+    fn is_killable(&self, boot: &BootId) -> bool {
+        let lives = self.seen.runs(boot) || self.seen.has_ready_sandbox(boot);
+        self.seen.exclusive && (lives || !self.seen.mounts.is_empty())
     }
 }
 
@@ -132,7 +138,7 @@ impl Cluster {
         let done = if self.chance.per_mille(FAILS) && !matches!(act, PodAct::Terminate) {
             Err("the runtime did not answer".to_owned())
         } else {
-            self.take_effect(index, &uid, act)
+            self.take_effect(index, work, &uid, act)
         };
         self.settle_instance(index, &uid);
         let seen = self.seen_pod(index, &uid);
@@ -146,15 +152,17 @@ impl Cluster {
         }
     }
 
-    fn take_effect(&mut self, index: usize, uid: &Uid, act: PodAct) -> Result<(), String> {
+    fn take_effect(&mut self, index: usize, work: u64, uid: &Uid, act: PodAct) -> Result<(), String> {
         match act {
-            PodAct::Mount { claim, volume, guarded } => self.mount(index, uid, claim, volume, guarded),
+            PodAct::Mount { claim, volume, guarded } => {
+                self.mount(index, uid, Mounted { claim, volume }, guarded, work)
+            }
             PodAct::Unmount { claim } => {
                 self.unmount(index, uid, &claim);
                 Ok(())
             }
             PodAct::CreateSandbox { pod, guarded } => {
-                self.create_sandbox(index, &pod, guarded);
+                self.create_sandbox(index, &pod, guarded, work);
                 Ok(())
             }
             PodAct::StartContainer { container, image: _, attempt, guarded: _ } => {
@@ -182,10 +190,11 @@ impl Cluster {
         &mut self,
         index: usize,
         uid: &Uid,
-        claim: Name,
-        volume: String,
+        mount: Mounted,
         guarded: Guarded,
+        work: u64,
     ) -> Result<(), String> {
+        let Mounted { claim, volume } = mount;
         let Some(wanted) = self.machines[index].watch.pod(uid) else {
             return Err("nobody knows the pod".to_owned());
         };
@@ -201,7 +210,7 @@ impl Cluster {
         if pod.volumes.contains_key(&claim) {
             return Ok(());
         }
-        pod.volumes.insert(claim.clone(), name.clone());
+        pod.volumes.insert(claim.clone(), (name.clone(), work));
         pod.seen.mounts.push(Mounted { claim, volume });
         pod.seen.exclusive |= guarded == Guarded::Yes;
         let machine = &mut self.machines[index];
@@ -233,7 +242,7 @@ impl Cluster {
         let machine = &mut self.machines[index];
         let Some(pod) = machine.host.pods.get_mut(uid) else { return };
         pod.seen.mounts.retain(|m| m.claim != *claim);
-        if let Some(volume) = pod.volumes.remove(claim) {
+        if let Some((volume, _)) = pod.volumes.remove(claim) {
             self.volume_released(index, &volume);
         }
     }
@@ -249,7 +258,7 @@ impl Cluster {
         }
     }
 
-    fn create_sandbox(&mut self, index: usize, pod: &Arc<Pod>, guarded: Guarded) {
+    fn create_sandbox(&mut self, index: usize, pod: &Arc<Pod>, guarded: Guarded, work: u64) {
         let machine = &mut self.machines[index];
         machine.host.addresses += 1;
         let address = format!("10.{}.{}.{}", index % 256, machine.host.addresses / 256, machine.host.addresses % 256);
@@ -259,6 +268,7 @@ impl Cluster {
             return;
         }
         host.seen.containers.clear();
+        host.made = work;
         host.seen.sandbox = Some(Sandbox { boot, ready: true, address });
         host.seen.exclusive |= guarded == Guarded::Yes;
     }
@@ -314,6 +324,7 @@ impl Cluster {
         self.machines[index].host.pods.entry(meta.uid.clone()).or_insert_with(|| HostPod {
             seen: PodOnHost::nothing(&meta.uid, &meta.namespace, &meta.name),
             volumes: BTreeMap::new(),
+            made: 0,
             instance: None,
             round: 0,
             grace: Duration::from_secs(pod.grace_secs()),
@@ -379,9 +390,14 @@ impl Cluster {
 // === the guard's kill, and power ===
 
 impl Cluster {
-    /// Every exclusive process dies, with its sandbox.
-    pub(crate) fn kill_exclusive(&mut self, index: usize) {
-        for uid in self.killable(index) {
+    /// Every exclusive process dies, with its sandbox. The kill is of what was there when the guard broke: what was made
+    /// by an act that began after `until`, under a newer grant, is spared.
+    pub(crate) fn kill_exclusive(&mut self, index: usize, until: u64) {
+        let machine = &self.machines[index];
+        let killable = |pod: &HostPod| pod.made <= until && pod.is_killable(&machine.boot);
+        let uids: Vec<Uid> =
+            machine.host.pods.iter().filter(|(_, pod)| killable(pod)).map(|(uid, _)| uid.clone()).collect();
+        for uid in uids {
             self.end_containers(index, &uid, 137);
             if let Some(pod) = self.machines[index].host.pods.get_mut(&uid)
                 && let Some(sandbox) = &mut pod.seen.sandbox
@@ -392,22 +408,19 @@ impl Cluster {
         }
     }
 
-    /// Every exclusive mount is pulled. The agent hears of it, if it runs.
-    pub(crate) fn pull_exclusive(&mut self, index: usize) {
-        let exclusive: BTreeSet<Uid> = self.machines[index]
-            .host
-            .pods
-            .iter()
-            .filter(|(_, pod)| pod.seen.exclusive)
-            .map(|(uid, _)| uid.clone())
-            .collect();
+    /// Every exclusive mount of that time is pulled. The agent hears of it, if it runs.
+    pub(crate) fn pull_exclusive(&mut self, index: usize, until: u64) {
+        let pods = &self.machines[index].host.pods;
+        let exclusive: Vec<Uid> =
+            pods.iter().filter(|(_, pod)| pod.seen.exclusive).map(|(uid, _)| uid.clone()).collect();
         for uid in exclusive {
-            let pod = self.machines[index].host.pods.get(&uid);
+            let Some(pod) = self.machines[index].host.pods.get(&uid) else { continue };
             // A process that started after the kill still holds its mounts.
-            if pod.is_some_and(|pod| pod.instance.is_some()) {
+            if pod.instance.is_some() {
                 continue;
             }
-            let claims: Vec<Name> = pod.map(|pod| pod.volumes.keys().cloned().collect()).unwrap_or_default();
+            let old = pod.volumes.iter().filter(|(_, (_, work))| *work <= until);
+            let claims: Vec<Name> = old.map(|(claim, _)| claim.clone()).collect();
             for claim in claims {
                 self.unmount(index, &uid, &claim);
             }
@@ -415,11 +428,6 @@ impl Cluster {
             self.drop_if_empty(index, &uid);
             self.agent_step(index, agent::Event::PodObserved(seen));
         }
-    }
-
-    fn killable(&self, index: usize) -> Vec<Uid> {
-        let pods = &self.machines[index].host.pods;
-        pods.iter().filter(|(_, pod)| pod.is_killable()).map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Everything that ran has ended, every mount is gone; the records on the disk stay as they were.

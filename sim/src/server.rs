@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use api::flaw::Flaw;
 use api::message::{Beat, Closed};
 use api::{Duration, Epoch, Rev, Time};
+use control::decision::Verb;
 use control::mind::{Mind, Sent};
 use control::queue::Outcome;
 use control::world::Settings;
@@ -397,7 +398,23 @@ impl Cluster {
         }
     }
 
+    /// Sends the next action. Notes are written beside the way: nothing waits for them.
     fn send_action(&mut self, server: usize, flight: u64) {
+        let Some(flying) = self.flights.get_mut(&flight) else { return };
+        let mut notes = Vec::new();
+        while let Some(Verb::Note(note)) = flying.sent.actions.get(flying.next).map(|action| &action.verb) {
+            notes.push(note.clone());
+            flying.next += 1;
+        }
+        let (is_over, rev) = (flying.next >= flying.sent.actions.len(), flying.rev);
+        for note in notes {
+            self.state(Observation::Noted(note));
+        }
+        if is_over {
+            let answered = Answered::Done(rev);
+            self.later_in_server(server, Duration::from_ms(1), ServerEvent::Acted { flight, answered });
+            return;
+        }
         if !self.ask_store(server, Request::Act { flight }) {
             // Refused at once, or sent into the void: the sender cannot tell which.
             let (delay, answered) = if self.chance.per_mille(500) {
