@@ -12,7 +12,7 @@
 //!
 //! Invariant: a run depends on its config, its seed and the faults injected, and on nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use api::view::View;
 use api::{BootId, Duration, Epoch, Name, NodeName, ObjectKey, Rev, Time};
@@ -50,6 +50,8 @@ pub struct Cluster {
     pub(crate) machines: Vec<Machine>,
     pub(crate) names: BTreeMap<NodeName, usize>,
     pub(crate) attacher: Attacher,
+    /// What a human typed and nobody answered yet, in order, with the tries that are left.
+    pub(crate) commands: VecDeque<(Fault, u32)>,
     /// Uids are numbers in the order of creation.
     pub(crate) last_uid: u64,
     pub(crate) refused: u64,
@@ -122,6 +124,7 @@ impl Cluster {
             machines,
             names,
             attacher: Attacher::default(),
+            commands: VecDeque::new(),
             last_uid: 0,
             refused: 0,
             events: 0,
@@ -229,7 +232,7 @@ impl Cluster {
             }
             Event::AtStore { server, life, request } => self.at_store(server, life, request),
             Event::Attacher(event) => self.attacher_event(event),
-            Event::Human { fault, tries } => self.human_tries(*fault, tries),
+            Event::Human => self.human_goes_on(),
             Event::PowerOn { machine, after } => {
                 if self.machines[machine].boots == after {
                     self.power_on(machine);

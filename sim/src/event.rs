@@ -33,8 +33,8 @@ pub(crate) enum Event {
     AtStore { server: usize, life: u32, request: Request },
     /// The storage's controller.
     Attacher(AttacherEvent),
-    /// A human types a command again.
-    Human { fault: Box<crate::fault::Fault>, tries: u32 },
+    /// A human types again what was not answered.
+    Human,
     /// Power comes back, if the machine has been off since that boot.
     PowerOn { machine: usize, after: u32 },
 }

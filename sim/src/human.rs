@@ -188,7 +188,7 @@ impl Cluster {
             | Fault::Untaint(..)
             | Fault::DeleteNode(_)
             | Fault::DropFinalizers(..)
-            | Fault::Scale(..) => self.human_tries(fault, TRIES_MAX),
+            | Fault::Scale(..) => self.human_types(fault),
         }
     }
 
@@ -228,9 +228,28 @@ impl Cluster {
         self.in_machine(index, shutdown, MachineEvent::ShutDown { off_for });
     }
 
-    /// A human's command; typed again while no server answers.
-    pub(crate) fn human_tries(&mut self, fault: Fault, tries: u32) {
-        let answered = match &fault {
+    /// A human types a command, after those that are not answered yet.
+    fn human_types(&mut self, command: Fault) {
+        self.commands.push_back((command, TRIES_MAX));
+        if self.commands.len() == 1 {
+            self.human_goes_on();
+        }
+    }
+
+    /// The first command that is not answered yet is typed again; the others follow once it is.
+    pub(crate) fn human_goes_on(&mut self) {
+        while let Some((command, tries)) = self.commands.pop_front() {
+            if self.human_commands(&command).is_none() && tries > 0 {
+                self.commands.push_front((command, tries - 1));
+                self.agenda.put(self.now + AGAIN, Event::Human);
+                return;
+            }
+        }
+    }
+
+    /// `None` if no server answers.
+    fn human_commands(&mut self, command: &Fault) -> Option<Answered> {
+        match command {
             Fault::ForceDelete(namespace, name) => self.human_deletes(namespace, name, &Deletion::Force),
             Fault::DeletePod(namespace, name) => self.human_deletes(namespace, name, &Deletion::Graceful),
             Fault::Taint(node, taint) => {
@@ -262,11 +281,7 @@ impl Cluster {
             | Fault::PauseServer { .. }
             | Fault::ResumeServer(_)
             | Fault::LoseAnswers(_)
-            | Fault::StaleView(..) => return,
-        };
-        if answered.is_none() && tries > 0 {
-            let event = Event::Human { fault: Box::new(fault), tries: tries - 1 };
-            self.agenda.put(self.now + AGAIN, event);
+            | Fault::StaleView(..) => Some(Answered::Refused),
         }
     }
 
