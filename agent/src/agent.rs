@@ -98,6 +98,8 @@ impl Agent {
             beat: settings.timing.beat,
             uid: node_entry.uid.clone(),
             node: None,
+            announced: BTreeSet::new(),
+            node_is_current: false,
             node_gone: false,
             synced: false,
             plan_complete: node_entry.plan_complete,

@@ -35,7 +35,8 @@ const PATIENCE: Duration = Duration::from_ms(1500);
 const COMMIT: (Duration, Duration) = (Duration::from_ms(0), Duration::from_ms(4));
 /// Closes and opens are looked at this often.
 const GATE_TICK: (Duration, Duration) = (Duration::from_ms(100), Duration::from_ms(250));
-/// Sessions of one machine that are remembered: the one in use and the one before.
+/// Sessions of one machine that are remembered. The one that was idle for longest goes: a node that dials again and
+/// again because answers are lost must not lose the one that works.
 const SESSIONS_MAX: usize = 4;
 
 /// Whether a server runs.
@@ -53,6 +54,8 @@ struct Session {
     machine: usize,
     /// When its handshake began, by this server's clock.
     began: Time,
+    /// When a beat came over it, or else when it began.
+    used: Time,
 }
 
 /// See the module's header.
@@ -503,23 +506,28 @@ impl Cluster {
         server.last_session += 1;
         let session = server.last_session;
         let began = server.clock.local(self.now);
-        server.sessions.insert(session, Session { machine, began });
-        let old: Vec<u64> = server.sessions.iter().filter(|(_, s)| s.machine == machine).map(|(id, _)| *id).collect();
-        if old.len() > SESSIONS_MAX {
-            server.sessions.remove(&old[0]);
+        server.sessions.insert(session, Session { machine, began, used: began });
+        let of_machine = server.sessions.iter().filter(|(_, s)| s.machine == machine);
+        let idle = of_machine.clone().min_by_key(|(id, s)| (s.used, **id)).map(|(id, _)| *id);
+        if of_machine.count() > SESSIONS_MAX
+            && let Some(idle) = idle
+        {
+            server.sessions.remove(&idle);
         }
         self.send_machine(Site::Server(index), machine, ToMachine::Welcome { server: index, session, boot });
     }
 
     fn beat(&mut self, index: usize, machine: usize, session: u64, beat: &Beat) {
         let server = &mut self.servers[index];
-        let Some(known) = server.sessions.get(&session).filter(|s| s.machine == machine) else {
+        let now = server.clock.local(self.now);
+        let Some(known) = server.sessions.get_mut(&session).filter(|s| s.machine == machine) else {
             self.send_machine(Site::Server(index), machine, ToMachine::Unknown { server: index, session });
             return;
         };
+        known.used = now;
         let began = known.began;
         let Some(mind) = &mut server.mind else { return };
-        mind.hear(beat, began, server.clock.local(self.now));
+        mind.hear(beat, began, now);
         if server.lease.term().is_some() && !server.batch {
             server.batch = true;
             let most = self.config.timing.leader_read;

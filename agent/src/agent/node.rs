@@ -114,7 +114,9 @@ impl Agent {
         let volumes = |n: &Node| (n.status.volumes_in_use.clone(), n.status.volumes_attached.clone());
         let moved = self.ground.node.as_ref().map(|n| volumes(n)) != Some(volumes(&node));
         self.ground.node = Some(node);
-        if moved {
+        let current = rev >= self.node.barrier;
+        if moved || current != self.ground.node_is_current {
+            self.ground.node_is_current = current;
             self.touch_all();
         }
         // Somebody else wrote conditions, or it is the first sight: look at once, not at the next tenth second.
@@ -131,6 +133,8 @@ impl Agent {
     pub(super) fn node_absent(&mut self, _now: Time) {
         self.node.absent = true;
         self.ground.node = None;
+        self.ground.node_is_current = false;
+        self.ground.announced.clear();
         self.ground.node_gone = !self.ground.uid.is_empty();
         self.touch_all();
     }
@@ -142,6 +146,7 @@ impl Agent {
             return;
         }
         self.ground.uid = uid.clone();
+        self.ground.announced.clear();
         self.ground.node_gone = false;
         self.ground.guard = None;
         ops.push(Op::Identify(uid));
@@ -182,6 +187,8 @@ impl Agent {
         }
         if let Some(status) = self.due_report(&node, now) {
             self.node.in_use.clone_from(&status.volumes_in_use);
+            // What this report takes back counts as taken back from now on, whenever it arrives.
+            self.ground.announced.retain(|name| status.volumes_in_use.contains(name));
             let edit = Edit::NodeReport(Box::new(status));
             self.errand(Errand::Report, Call::Edit { key, uid, edit }, ops);
         }
@@ -197,6 +204,9 @@ impl Agent {
                 Errand::Report => {
                     self.node.barrier = *rev;
                     self.node.reported_at = now;
+                    self.ground.announced = self.node.in_use.iter().cloned().collect();
+                    self.ground.node_is_current = self.node.rev >= *rev;
+                    self.touch_all();
                 }
             },
             Outcome::Conflict | Outcome::NotFound | Outcome::Exists | Outcome::Unreachable => {
@@ -216,9 +226,9 @@ impl Agent {
         }
         let in_use = &self.node.in_use_now;
         let stale = self.node.rev < self.node.barrier;
-        let said = if stale { &self.node.in_use } else { &node.status.volumes_in_use };
-        // AD-38: a mount waits for this, and a detach waits for its removal.
-        let urgent = said != in_use;
+        // AD-38: a mount waits for this, and a detach waits for its removal. Compared with what *this* process wrote: the
+        // Node as seen may still show the words of an earlier boot.
+        let urgent = !self.ground.announced.iter().eq(in_use);
         if !urgent && now < self.node.compile_at {
             return None;
         }

@@ -38,6 +38,11 @@ pub struct Ground {
     pub uid: Uid,
     /// The Node object, if there is one and it was seen.
     pub node: Option<Arc<Node>>,
+    /// Unique names of volumes that the store holds as in use by this node, by the word of this process: the newest
+    /// report that was written had them, and none was sent since without them.
+    pub announced: BTreeSet<String>,
+    /// The Node as seen is no older than the newest report of this process.
+    pub node_is_current: bool,
     /// True once a list or watch said that the Node of `uid` is gone.
     pub node_gone: bool,
     /// The first full list of this process has arrived.
@@ -137,10 +142,11 @@ impl Ground {
     pub fn volume(&self, namespace: &Namespace, claim: &Name) -> Volume {
         let Some((_, volume)) = self.claim(namespace, claim) else { return Volume::Unknown };
         let Some(name) = volume.unique_name() else { return Volume::Plain };
-        let ready = self.node.as_ref().is_some_and(|node| {
-            let in_use = node.status.volumes_in_use.contains(&name);
-            in_use && node.status.volumes_attached.iter().any(|v| v.name == name)
-        });
+        // A Node from before the announcement may show the volume as attached, and as in use by the boot before: it was
+        // detached since, because nobody said that it is needed.
+        let announced = self.node_is_current && self.announced.contains(&name);
+        let attached = |node: &Arc<Node>| node.status.volumes_attached.iter().any(|v| v.name == name);
+        let ready = announced && self.node.as_ref().is_some_and(attached);
         if ready { Volume::Attached(name) } else { Volume::Waiting(name) }
     }
 

@@ -4,18 +4,18 @@
 //! (case P86: another Node of the same name is another machine). Leaves the course of it to [`super::incident`]: the
 //! machine may live, so deleting its Node is a word and no proof.
 //!
-//! Invariant: the name of such an incident is derived from the uid, so that two decisions make one incident.
+//! Invariant N1 holds as for [`suspicion`]: the name of an incident is derived, so that two decisions make one.
 
 use std::collections::BTreeMap;
 
 use api::timing::Automatic;
-use api::view::{NodeIncident, View};
+use api::view::{IncidentEnd, NodeIncident, View};
 use api::{BootId, Kind, NodeName, Time, Uid};
 
 use super::suspicion;
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::Decision;
-use crate::world::{Seen, World};
+use crate::world::World;
 
 /// Opens incidents for nodes whose object is gone.
 pub struct Orphans;
@@ -52,19 +52,17 @@ impl Controller for Orphans {
     fn decide(&self, world: &World, _key: &Key, now: Time) -> Decision {
         let mut decision = Decision::rest();
         for (uid, (name, boot)) in orphaned(world) {
-            let name_of_incident = format!("{name}-{uid}-gone");
-            let known = world.incidents_of(&uid).any(|i| is_about(i, &name_of_incident));
-            if !known {
-                decision.actions.push(suspicion::open(&name_of_incident, name, &uid, &boot, world, now));
+            if !world.incidents_of(&uid).any(|i| speaks_for(i)) {
+                decision.actions.push(suspicion::open(name, &uid, &boot, world, now));
             }
         }
         decision
     }
 }
 
-/// True if the incident is open, or is the one that this controller opened before.
-fn is_about(incident: &Seen<NodeIncident>, name: &str) -> bool {
-    incident.is_open() || incident.metadata.name.as_str() == name
+/// True if the incident is open, or proved for ever that the machine of that uid is gone.
+fn speaks_for(incident: &NodeIncident) -> bool {
+    incident.is_open() || incident.status.end == Some(IncidentEnd::Removed)
 }
 
 /// Uids that pods or tombstones hang on although there is no such Node: name and boot, as far as known.

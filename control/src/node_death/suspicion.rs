@@ -3,8 +3,8 @@
 //! Responsible for: the first step (Suspect) and for a Node object that never had an agent. Leaves every later step to
 //! [`super::incident`].
 //!
-//! Invariant N1: at most one incident per node uid is open. Within one leader the key is the node and the revision
-//! barrier holds it; between leaders the epoch guard does.
+//! Invariant N1: at most one incident per node uid is open. Its name is the node, its uid and the number of the incident
+//! of that uid: whoever has not seen the one that is open makes another of the same name, and fails.
 
 use api::timing::Automatic;
 use api::view::{IncidentPhase, IncidentSpec, IncidentStatus, Meta, Node, NodeIncident, StepName, View};
@@ -66,8 +66,7 @@ impl Controller for Suspicion {
                 Note::warning(ObjectKey::node(&node.name()), "IncidentHeld", text, format!("{since:?}"));
             return Decision::wait(brake::look_again(now)).because(note);
         }
-        let name = format!("{}-{}", node.name(), world.revision());
-        Decision::rest().with(open(&name, node.name(), uid, &node.recorded_boot(), world, now))
+        Decision::rest().with(open(node.name(), uid, &node.recorded_boot(), world, now))
     }
 }
 
@@ -82,9 +81,8 @@ fn due(world: &World, node: &Seen<Node>, since: Time) -> Time {
     }
 }
 
-/// The action that opens an incident.
+/// The action that opens an incident of a node uid that has none open.
 pub(super) fn open(
-    name: &str,
     node_name: NodeName,
     uid: &Uid,
     boot: &api::BootId,
@@ -98,8 +96,15 @@ pub(super) fn open(
         ..IncidentStatus::default()
     };
     status.take_step(StepName::Suspected, now);
+    let name = format!("{node_name}-{uid}-{}", number(world, uid) + 1);
     let spec = IncidentSpec { node_name, node_uid: uid.clone(), boot_id: boot.clone() };
     let metadata = Meta { name: name.into(), ..Meta::default() };
     let view = View::NodeIncident(NodeIncident { metadata, spec, status }.into());
     Action::create(New::Object(Box::new(view)))
+}
+
+/// The number of the newest incident of a node uid; zero if there was none.
+fn number(world: &World, uid: &Uid) -> u64 {
+    let numbers = world.incidents_of(uid).filter_map(|i| i.metadata.name.as_str().rsplit('-').next()?.parse().ok());
+    numbers.max().unwrap_or(0)
 }

@@ -31,7 +31,7 @@ use api::{Kind, Name, NodeName, ObjectKey, Time};
 
 pub(crate) use super::detach::is_wanted;
 use super::detach::{self, Plan, is_at_home};
-use super::{attachment_name, is_managed, users, volume_key};
+use super::{attachment_key, attachment_name, is_managed, users, volume_key};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Expect, New, Note};
 use crate::workload::{by_age, pod_key};
@@ -328,7 +328,7 @@ fn of_node(world: &World, node: &Seen<Node>, now: Time) -> Decision {
         }
         let before = node.status.volumes_attached.iter().find(|v| v.name == name);
         if before.is_none() {
-            added.push(volume);
+            added.push((volume, attachment));
         }
         list.push(before.cloned().unwrap_or(AttachedVolume { name, device_path: String::new() }));
     }
@@ -336,12 +336,14 @@ fn of_node(world: &World, node: &Seen<Node>, now: Time) -> Decision {
     let mut listed = node.status.volumes_attached.clone();
     listed.sort_by(|a, b| a.name.cmp(&b.name));
     if list != listed {
-        decision.actions.push(Action::edit(
-            ObjectKey::node(&node.name()),
-            node.rev,
-            Edit::VolumesAttached(list),
-        ));
-        decision.actions.extend(added.into_iter().flat_map(|v| succeeded(world, v, &node.name())));
+        let mut edit = Action::edit(ObjectKey::node(&node.name()), node.rev, Edit::VolumesAttached(list));
+        for (_, attachment) in &added {
+            // An attachment that began to go since the view was made is not listed again: the node would mount what is
+            // about to be detached. The other way round the delete finds another revision of the node.
+            edit = edit.expecting(Expect::At(attachment_key(attachment), attachment.rev));
+        }
+        decision.actions.push(edit);
+        decision.actions.extend(added.into_iter().flat_map(|(v, _)| succeeded(world, v, &node.name())));
     }
     decision
 }
