@@ -42,7 +42,7 @@ fn users<'w>(world: &'w World, volume: &PersistentVolume) -> impl Iterator<Item 
 }
 
 /// The identity of the node that an attachment was made for; empty if it was not made by us.
-fn attachment_node_uid(attachment: &VolumeAttachment) -> Uid {
+pub(crate) fn attachment_node_uid(attachment: &VolumeAttachment) -> Uid {
     attachment
         .metadata
         .annotations

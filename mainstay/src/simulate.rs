@@ -26,8 +26,10 @@ use crate::{machine, scale, series};
 
 /// Seeds, unless the caller says how many.
 const SEEDS: u64 = 100;
-/// Runs with findings that are printed with their events; of the others one line is enough.
+/// Runs with findings that are printed with their events.
 const SHOWN_MAX: u64 = 3;
+/// Runs with findings that are printed at all: what a hundred more found would be the same.
+const TOLD_MAX: u64 = 20;
 
 /// Runs what the arguments ask for. The exit code.
 pub(crate) fn run(options: &Sim) -> Result<u8> {
@@ -181,6 +183,9 @@ impl<'o> Series<'o> {
 
     fn print(&mut self, report: &Report, again: &str) {
         self.shown += 1;
+        if self.shown > TOLD_MAX {
+            return;
+        }
         let who = format!("seed {} ({})", report.seed, report.story);
         for finding in &report.findings {
             let Finding { at, oracle, class, text } = finding;
@@ -203,6 +208,9 @@ impl<'o> Series<'o> {
             Output::Json => println!("{}", self.json(elapsed)),
             Output::Text => {
                 let Summary { apart, apart_max, .. } = &self.summary;
+                if self.shown > TOLD_MAX {
+                    println!("and {} more runs in which something was found", self.shown - TOLD_MAX);
+                }
                 if *apart > 0 {
                     println!("overlaps of machines that were suspended, within their bound: {apart}, longest {apart_max}");
                 }

@@ -145,7 +145,7 @@ fn check_proof(
     };
     // 2. Evidence is recorded and the node has not been taken up again since: an old death proves nothing about
     //    what was started after it.
-    if !incident.was_fenced() || !incident.status.phase.has_evidence() {
+    if !incident.stands() {
         let why = format!("{incident_key} is {:?}: no evidence stands", incident.status.phase);
         return Err(Refusal::conflict(key, why));
     }

@@ -107,7 +107,8 @@ impl Cluster {
         let count = servers.len();
         let machines: Vec<Machine> =
             config.nodes.iter().map(|node| Machine::new(node, &mut chance, START, drift, count)).collect();
-        let names = machines.iter().enumerate().map(|(index, machine)| (machine.name.clone(), index)).collect();
+        let names =
+            machines.iter().enumerate().map(|(index, machine)| (machine.name.clone(), index)).collect();
         let mut cluster = Self {
             law: law(&config),
             network: Network::new(config.delay),
@@ -199,9 +200,7 @@ impl Cluster {
         match event {
             Event::Server { server, life, .. } => {
                 let current = self.servers[server].life == life;
-                if current
-                    && let Some(Event::Server { what, .. }) = self.hold_for_server(server, event)
-                {
+                if current && let Some(Event::Server { what, .. }) = self.hold_for_server(server, event) {
                     self.server_event(server, what);
                 }
             }
@@ -218,9 +217,7 @@ impl Cluster {
             }
             Event::Machine { machine, boot, .. } => {
                 let current = self.machines[machine].boots == boot;
-                if current
-                    && let Some(Event::Machine { what, .. }) = self.hold_for_machine(machine, event)
-                {
+                if current && let Some(Event::Machine { what, .. }) = self.hold_for_machine(machine, event) {
                     self.machine_event(machine, what);
                 }
             }

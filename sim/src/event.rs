@@ -114,11 +114,21 @@ pub(crate) enum ToServer {
 #[derive(Debug)]
 pub(crate) enum ToMachine {
     /// A server accepts a session.
-    Welcome { server: usize, session: u64, boot: u32 },
+    Welcome {
+        server: usize,
+        session: u64,
+        boot: u32,
+    },
     /// A server does not know the session.
-    Unknown { server: usize, session: u64 },
+    Unknown {
+        server: usize,
+        session: u64,
+    },
     Answer(Box<Answer>),
-    Ask { from: NodeName, ask: Ask },
+    Ask {
+        from: NodeName,
+        ask: Ask,
+    },
     NoneHere(NoneHere),
     Gate(Gate),
 }

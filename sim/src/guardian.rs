@@ -103,7 +103,8 @@ impl Cluster {
         let machine = &mut self.machines[index];
         let Some(guard) = &machine.guard else { return };
         let stamp = Stamp(machine.clock.local(self.now));
-        if guard.is_live(stamp) || (machine.kill_run.is_none() && !machine.host.has_exclusive(&machine.boot)) {
+        if guard.is_live(stamp) || (machine.kill_run.is_none() && !machine.host.has_exclusive(&machine.boot))
+        {
             machine.fed = (self.now, machine.fed.1 + 1);
         }
         let status = guard.status(stamp);
@@ -143,7 +144,9 @@ impl Cluster {
     }
 
     pub(crate) fn kill_processes(&mut self, index: usize, run: u32) {
-        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else { return };
+        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else {
+            return;
+        };
         if !self.chance.per_mille(STUBBORN) {
             self.kill_exclusive(index, until);
         }
@@ -152,7 +155,9 @@ impl Cluster {
     }
 
     pub(crate) fn kill_mounts(&mut self, index: usize, run: u32) {
-        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else { return };
+        let Some((_, until)) = self.machines[index].kill_run.filter(|(number, _)| *number == run) else {
+            return;
+        };
         self.pull_exclusive(index, until);
         let machine = &mut self.machines[index];
         machine.kill_run = None;

@@ -46,7 +46,10 @@ impl Cluster {
         let new = New::Object(Box::new(view));
         let author = crate::write::Author { caller: &registry::Caller::User, local: self.now, term: None };
         let answered = self.write(Act::Create(&new), &[], author, || "human".to_owned());
-        debug_assert!(matches!(answered, Answered::Done(_)), "a workload of the simulator is lawful: {answered:?}");
+        debug_assert!(
+            matches!(answered, Answered::Done(_)),
+            "a workload of the simulator is lawful: {answered:?}"
+        );
     }
 }
 
@@ -257,9 +260,11 @@ impl Cluster {
                 self.human_edits(&ObjectKey::node(node), &edit)
             }
             Fault::Untaint(node, key) => self.human_untaints(node, key),
-            Fault::DeleteNode(node) => {
-                self.write_from_outside(Act::Delete(&ObjectKey::node(node), &Deletion::Graceful), &[], "human")
-            }
+            Fault::DeleteNode(node) => self.write_from_outside(
+                Act::Delete(&ObjectKey::node(node), &Deletion::Graceful),
+                &[],
+                "human",
+            ),
             Fault::DropFinalizers(namespace, name) => self.human_drops_finalizers(namespace, name),
             Fault::Scale(namespace, name, replicas) => self.human_scales(namespace, name, *replicas),
             // No human's command.

@@ -86,7 +86,13 @@ pub(crate) enum Line {
 }
 
 impl Machine {
-    pub(crate) fn new(config: &NodeConfig, chance: &mut Chance, now: Time, drift_ppm: u32, servers: usize) -> Self {
+    pub(crate) fn new(
+        config: &NodeConfig,
+        chance: &mut Chance,
+        now: Time,
+        drift_ppm: u32,
+        servers: usize,
+    ) -> Self {
         let local = now + chance.span(Duration::ZERO, OFFSET_MAX);
         let ppm = u32::try_from(chance.below(u64::from(drift_ppm) + 1)).unwrap_or(0);
         Self {

@@ -90,7 +90,11 @@ impl Network {
         if !self.connects(from, to) {
             return None;
         }
-        let again = if chance.per_mille(self.loss) { chance.span(RETRANSMIT.0, RETRANSMIT.1) } else { Duration::ZERO };
+        let again = if chance.per_mille(self.loss) {
+            chance.span(RETRANSMIT.0, RETRANSMIT.1)
+        } else {
+            Duration::ZERO
+        };
         Some(self.delay(chance) + again)
     }
 

@@ -105,7 +105,10 @@ impl Cluster {
             .iter()
             .filter_map(|(name, amount)| Some(((*name).to_owned(), Quantity::parse(amount).ok()?)))
             .collect();
-        let labels = [("kubernetes.io/hostname", machine.name.as_str()), ("topology.kubernetes.io/zone", &machine.zone)];
+        let labels = [
+            ("kubernetes.io/hostname", machine.name.as_str()),
+            ("topology.kubernetes.io/zone", &machine.zone),
+        ];
         Settings {
             node: machine.name.clone(),
             boot: machine.boot.clone(),
@@ -239,7 +242,8 @@ impl Cluster {
 impl Cluster {
     fn send_call(&mut self, index: usize, op: OpId, what: agent::Call) {
         let machine = &self.machines[index];
-        let server = machine.watch.server.map_or(machine.watch.tried % self.servers.len(), |(server, _)| server);
+        let server =
+            machine.watch.server.map_or(machine.watch.tried % self.servers.len(), |(server, _)| server);
         let call = Call {
             machine: index,
             boot: machine.boots,
@@ -318,7 +322,9 @@ impl Cluster {
         let mut events = Vec::new();
         let node = ObjectKey::node(&name);
         match self.truth.get(&node).map(|object| (object.rev, &object.view)) {
-            Some((rev, Some(View::Node(node)))) => events.push(AgentEvent::Node { node: Arc::clone(node), rev }),
+            Some((rev, Some(View::Node(node)))) => {
+                events.push(AgentEvent::Node { node: Arc::clone(node), rev })
+            }
             Some(_) | None => events.push(AgentEvent::NodeAbsent),
         }
         self.list_tombstones(index, &mut events);
@@ -406,7 +412,9 @@ impl Cluster {
                 View::Pod(pod) => self.names.get(&pod.spec.node_name),
                 View::Tombstone(stone) => self.names.get(&stone.spec.node_name),
                 View::Node(node) => self.names.get(node.metadata.name.as_str()),
-                View::PersistentVolumeClaim(_) | View::PersistentVolume(_) => return self.notify_claim(change),
+                View::PersistentVolumeClaim(_) | View::PersistentVolume(_) => {
+                    return self.notify_claim(change);
+                }
                 View::Lease(_)
                 | View::ReplicaSet(_)
                 | View::Deployment(_)

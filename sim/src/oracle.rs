@@ -114,6 +114,13 @@ pub static ORACLES: &[Oracle] = &[
         class: Class::Safety,
         make: || Box::new(identity::Bindings),
     },
+    // Invariant G1.
+    Oracle {
+        id: "G1",
+        says: "a controller's write lands only while its server leads",
+        class: Class::Safety,
+        make: || Box::new(identity::Terms::default()),
+    },
     // Invariant D1.
     Oracle {
         id: "D1",

@@ -224,7 +224,12 @@ impl Cluster {
     }
 
     /// The volume of that unique name, or the one behind the claim if it is none that is attached.
-    fn volume_behind(&self, namespace: &Namespace, claim: &Name, unique: &str) -> Option<Arc<PersistentVolume>> {
+    fn volume_behind(
+        &self,
+        namespace: &Namespace,
+        claim: &Name,
+        unique: &str,
+    ) -> Option<Arc<PersistentVolume>> {
         if unique.is_empty() {
             let claim = ObjectKey::namespaced(Kind::PersistentVolumeClaim, namespace, claim.clone());
             let Some(View::PersistentVolumeClaim(claim)) = self.truth.view(&claim) else { return None };
@@ -233,7 +238,9 @@ impl Cluster {
             return Some(Arc::clone(pv));
         }
         self.truth.of_kind(Kind::PersistentVolume).find_map(|(_, object)| match &object.view {
-            Some(View::PersistentVolume(pv)) if pv.unique_name().as_deref() == Some(unique) => Some(Arc::clone(pv)),
+            Some(View::PersistentVolume(pv)) if pv.unique_name().as_deref() == Some(unique) => {
+                Some(Arc::clone(pv))
+            }
             Some(_) | None => None,
         })
     }
@@ -261,7 +268,8 @@ impl Cluster {
     fn create_sandbox(&mut self, index: usize, pod: &Arc<Pod>, guarded: Guarded, work: u64) {
         let machine = &mut self.machines[index];
         machine.host.addresses += 1;
-        let address = format!("10.{}.{}.{}", index % 256, machine.host.addresses / 256, machine.host.addresses % 256);
+        let address =
+            format!("10.{}.{}.{}", index % 256, machine.host.addresses / 256, machine.host.addresses % 256);
         let boot = machine.boot.clone();
         let host = self.host_pod(index, pod);
         if host.seen.has_ready_sandbox(&boot) {
@@ -281,7 +289,11 @@ impl Cluster {
             return Err("the sandbox is not ready".to_owned());
         }
         pod.seen.containers.retain(|c| c.name != name);
-        pod.seen.containers.push(ContainerOnHost { name, attempt, state: ContainerState::Running { started_at } });
+        pod.seen.containers.push(ContainerOnHost {
+            name,
+            attempt,
+            state: ContainerState::Running { started_at },
+        });
         Ok(())
     }
 

@@ -132,7 +132,8 @@ impl Cluster {
         let now = server.clock.local(self.now);
         let settings = Settings { timing: self.config.timing, flaw: self.config.flaw };
         let mut mind = Mind::new(settings, now);
-        let mut objects: Vec<_> = self.truth.objects().map(|(key, object)| (object.rev, key, &object.view)).collect();
+        let mut objects: Vec<_> =
+            self.truth.objects().map(|(key, object)| (object.rev, key, &object.view)).collect();
         objects.sort_unstable_by_key(|(rev, _, _)| *rev);
         for (rev, key, view) in objects {
             mind.fold(key, view.clone(), rev, now);

@@ -213,8 +213,10 @@ impl Cluster {
             }
         };
         let term = (self.config.flaw != Some(Flaw::NoEpoch)).then(|| ticket.term());
-        let author = Author { caller: &Caller::Controller, local: self.servers[server].clock.local(self.now), term };
-        let answered = self.write(act, &action.expect, author, || format!("server-{server}/{}", ticket.origin().0));
+        let author =
+            Author { caller: &Caller::Controller, local: self.servers[server].clock.local(self.now), term };
+        let answered =
+            self.write(act, &action.expect, author, || format!("server-{server}/{}", ticket.origin().0));
         if let Answered::Done(_) = answered {
             for count in &action.counts {
                 self.state(Observation::Counted(count.clone()));
@@ -224,7 +226,12 @@ impl Cluster {
     }
 
     /// A write by a human or by the storage's controller, through whatever server runs. `None` if none does.
-    pub(crate) fn write_from_outside(&mut self, act: Act<'_>, expects: &[Expect], by: &str) -> Option<Answered> {
+    pub(crate) fn write_from_outside(
+        &mut self,
+        act: Act<'_>,
+        expects: &[Expect],
+        by: &str,
+    ) -> Option<Answered> {
         let server = self.any_server()?;
         let author =
             Author { caller: &Caller::User, local: self.servers[server].clock.local(self.now), term: None };
@@ -233,9 +240,8 @@ impl Cluster {
 
     /// A server that answers requests and reaches the store.
     pub(crate) fn any_server(&self) -> Option<usize> {
-        (0..self.servers.len()).find(|s| {
-            self.servers[*s].standing == crate::server::Standing::Up && self.store_connects(*s)
-        })
+        (0..self.servers.len())
+            .find(|s| self.servers[*s].standing == crate::server::Standing::Up && self.store_connects(*s))
     }
 
     /// A write by an agent has reached a server and the store behind it.
@@ -245,7 +251,8 @@ impl Cluster {
             return;
         }
         let caller = Caller::Node { name: self.machines[call.machine].name.clone(), uid: call.uid.clone() };
-        let author = Author { caller: &caller, local: self.servers[server].clock.local(self.now), term: None };
+        let author =
+            Author { caller: &caller, local: self.servers[server].clock.local(self.now), term: None };
         let mut expects = Vec::new();
         let new;
         let act = match &call.what {
@@ -284,7 +291,8 @@ impl Cluster {
     pub(crate) fn answer_call(&mut self, call: &Call, outcome: Outcome, after: Duration) {
         if !call.given_up {
             let what = MachineEvent::Called { life: call.life, op: call.op, outcome };
-            self.agenda.put(self.now + after, Event::Machine { machine: call.machine, boot: call.boot, what });
+            self.agenda
+                .put(self.now + after, Event::Machine { machine: call.machine, boot: call.boot, what });
         }
     }
 }

@@ -278,6 +278,13 @@ impl NodeIncident {
         !self.status.evidence.is_empty()
     }
 
+    /// True while its evidence speaks about the present: it is open and fenced, or it ended with the Node object gone,
+    /// and then for ever, because that uid is never granted anything again. An incident that ended with the node taken
+    /// up again proves nothing any more.
+    pub fn stands(&self) -> bool {
+        self.was_fenced() && (self.status.phase.has_evidence() || self.status.end == Some(IncidentEnd::Removed))
+    }
+
     /// When that step was taken, if it was.
     pub fn step_at(&self, name: StepName) -> Option<Time> {
         self.status.steps.iter().find(|s| s.name == Some(name)).map(|s| s.at)

@@ -1,4 +1,4 @@
-//! Orphans: pods and tombstones of a node whose Node object is gone.
+//! Orphans: pods, volumes and tombstones of a node whose Node object is gone.
 //!
 //! Responsible for: opening an incident for a node uid that something still hangs on although there is no such Node
 //! (case P86: another Node of the same name is another machine). Leaves the course of it to [`super::incident`]: the
@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 
 use api::timing::Automatic;
-use api::view::{IncidentEnd, NodeIncident, View};
+use api::view::{NodeIncident, View};
 use api::{BootId, Kind, NodeName, Time, Uid};
 
 use super::suspicion;
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::Decision;
+use crate::volume::attachment_node_uid;
 use crate::world::World;
 
 /// Opens incidents for nodes whose object is gone.
@@ -22,7 +23,7 @@ pub struct Orphans;
 
 static SCOPE: Scope = Scope {
     name: "orphan",
-    reads: &[Kind::Node, Kind::Pod, Kind::Tombstone, Kind::NodeIncident],
+    reads: &[Kind::Node, Kind::Pod, Kind::Tombstone, Kind::VolumeAttachment, Kind::NodeIncident],
     writes: &[Kind::NodeIncident],
 };
 
@@ -37,7 +38,7 @@ impl Controller for Orphans {
         }
         let Change::Object { old, new, .. } = change else { return };
         let concerned = match (old.as_ref(), new.as_ref()) {
-            (Some(View::Node(_)), None) | (_, Some(View::Tombstone(_))) => true,
+            (Some(View::Node(_)), _) | (_, Some(View::Tombstone(_) | View::VolumeAttachment(_))) => true,
             (_, Some(View::Pod(pod))) => {
                 !pod.node_uid().is_empty() && world.node_by_uid(&pod.node_uid()).is_none()
             }
@@ -62,16 +63,22 @@ impl Controller for Orphans {
 
 /// True if the incident is open, or proved for ever that the machine of that uid is gone.
 fn speaks_for(incident: &NodeIncident) -> bool {
-    incident.is_open() || incident.status.end == Some(IncidentEnd::Removed)
+    incident.is_open() || incident.stands()
 }
 
-/// Uids that pods or tombstones hang on although there is no such Node: name and boot, as far as known.
+/// Uids that pods, volumes or tombstones hang on although there is no such Node: name and boot, as far as known.
 fn orphaned(world: &World) -> BTreeMap<Uid, (NodeName, BootId)> {
     let mut found = BTreeMap::new();
     for tombstone in world.tombstones() {
         let spec = &tombstone.spec;
         if world.node_by_uid(&spec.node_uid).is_none() {
             found.insert(spec.node_uid.clone(), (spec.node_name.clone(), spec.boot_id.clone()));
+        }
+    }
+    for attachment in world.attachments() {
+        let uid = attachment_node_uid(attachment);
+        if !uid.is_empty() && world.node_by_uid(&uid).is_none() {
+            found.entry(uid).or_insert((attachment.spec.node_name.clone(), BootId::default()));
         }
     }
     for node in world.nodes_with_pods() {

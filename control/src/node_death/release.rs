@@ -37,7 +37,7 @@ impl Controller for Release {
         }
         let Change::Object { key, new: Some(new), .. } = change else { return };
         match new {
-            View::NodeIncident(incident) if incident.status.phase.has_evidence() => {
+            View::NodeIncident(incident) if incident.stands() => {
                 let pods = world.pods_on(&incident.spec.node_name);
                 keys.extend(pods.map(|p| Key::Object(View::Pod(p.view.clone()).key())));
             }
@@ -93,10 +93,10 @@ impl Controller for Release {
     }
 }
 
-/// The open incident that proves that the pod's old machine cannot act.
+/// The incident that proves that the pod's old machine cannot act.
 fn incident_of<'w>(world: &'w World, pod: &Pod) -> Option<&'w Seen<NodeIncident>> {
     let uid = pod.node_uid();
-    world.open_incident(&uid).filter(|i| i.status.phase.has_evidence())
+    world.incidents_of(&uid).find(|i| i.stands())
 }
 
 /// True for a pod that evidence moves: one that must never run twice, or one that a controller replaces.
@@ -114,7 +114,7 @@ pub(super) fn held_by(world: &World, incident: &NodeIncident) -> Vec<String> {
         .pods_on(&incident.spec.node_name)
         .filter(|p| p.node_uid() == incident.spec.node_uid && moves(world, p))
         // A Failed pod that only waits for a finalizer holds nothing on the node any more.
-        .filter(|p| !(p.is_terminal() && p.metadata.is_terminating()))
+        .filter(|p| !(p.is_terminal() && p.metadata.is_terminating() && !p.metadata.finalizers.is_empty()))
         .map(|p| format!("pod {}/{}", p.metadata.namespace, p.metadata.name))
         .collect()
 }

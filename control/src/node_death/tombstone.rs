@@ -8,7 +8,7 @@
 
 use api::flaw::Flaw;
 use api::timing::Automatic;
-use api::view::{IncidentEnd, NodeIncident, Tombstone, View};
+use api::view::{Tombstone, View};
 use api::{Kind, ObjectKey, Time, Uid};
 
 use crate::controller::{Change, Controller, Key, Scope};
@@ -71,8 +71,6 @@ fn may_still_run(world: &World, tombstone: &Tombstone) -> bool {
     });
     // While an incident with evidence is open, nothing exclusive runs in any boot of that node uid, and one that ended
     // with its Node object gone holds for ever. One that ended with the node taken up again says nothing any more.
-    let stands =
-        |i: &NodeIncident| i.is_open() || i.status.end == Some(IncidentEnd::Removed) || !boot_matters;
-    let fenced = world.incidents_of(&spec.node_uid).any(|i| i.was_fenced() && stands(i));
+    let fenced = world.incidents_of(&spec.node_uid).any(|i| i.stands() || (i.was_fenced() && !boot_matters));
     !(rebooted || fenced)
 }

@@ -126,10 +126,9 @@ pub(crate) fn is_known_stopped(world: &World, pod: &Pod) -> bool {
     is_reported || never_ran || is_fenced(world, &node_uid(world, pod))
 }
 
-/// True if there is evidence about the node now: an open incident that has it, or one whose node is gone.
+/// True if there is evidence about the node that speaks about the present.
 fn is_fenced(world: &World, uid: &Uid) -> bool {
-    let is_gone = world.node_by_uid(uid).is_none();
-    world.incidents_of(uid).any(|i| i.status.phase.has_evidence() || is_gone && i.was_fenced())
+    world.incidents_of(uid).any(|i| i.stands())
 }
 
 /// The node that a pod's affinity pins it to, as DaemonSets do.

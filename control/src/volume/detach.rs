@@ -188,11 +188,11 @@ fn from_nobody(world: &World, attachment: &Seen<VolumeAttachment>, uid: &Uid) ->
     let evidence = if uid.is_empty() {
         world.incidents().find(|i| {
             i.spec.node_name == *name
-                && i.was_fenced()
+                && i.stands()
                 && i.metadata.creation_timestamp >= attachment.metadata.creation_timestamp
         })
     } else {
-        world.incidents_of(uid).find(|i| i.was_fenced())
+        world.incidents_of(uid).find(|i| i.stands())
     };
     let Some(incident) = evidence else {
         let why =

@@ -242,9 +242,9 @@ fn ad37_what_is_attached_is_listed_and_the_pods_are_told() {
     check_node(
         &rwo("node n1\npod default/a on n1 claim=data\nattachment pv0 n1 attached"),
         expect![[r#"
-        edit node/n1: VolumesAttached([AttachedVolume { name: "kubernetes.io/csi/csi.example^h0", device_path: "" }])
-        note pod/default/a SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv0"
-    "#]],
+            edit node/n1: VolumesAttached([AttachedVolume { name: "kubernetes.io/csi/csi.example^h0", device_path: "" }]) if volumeattachment/va-pv0-n1 at 5
+            note pod/default/a SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv0"
+        "#]],
     );
     check_node(
         &rwo("node n1\npod default/a on n1 claim=data\nattachment pv0 n1"),
@@ -697,7 +697,7 @@ fn p25_p86_a_new_machine_of_the_name_inherits_no_attachment() {
     );
     check_volume(
         &rwo(&format!(
-            "node n1 uid=new\nincident n1 phase=Closed node-uid=old evidence=node-deleted@900s\n{attached}"
+            "node n1 uid=new\nincident n1 phase=Closed end=Removed node-uid=old evidence=node-deleted@900s\n{attached}"
         )),
         expect![[r#"
             delete volumeattachment/va-pv0-n1 [attach_detach_controller_attachdetach_controller_forced_detaches reason=out-of-service] if nodeincident/n1-incident at 4 if node/n1 still at 3

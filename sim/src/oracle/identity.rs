@@ -1,6 +1,7 @@
-//! N1, U1 and D1: one incident per node uid, pods under the node uid they were bound to, no decision that panics.
+//! N1, U1, G1 and D1: one incident per node uid, pods under the node uid they were bound to, writes of leaders only, no
+//! decision that panics.
 //!
-//! Responsible for: three small questions. Leaves to [`super::evidence`] what an incident may lead to.
+//! Responsible for: four small questions. Leaves to [`super::evidence`] what an incident may lead to.
 
 use api::timing::Automatic;
 use api::view::View;
@@ -8,6 +9,7 @@ use api::view::View;
 use super::scene::Scene;
 use super::{Voice, Watch};
 use crate::observe::{Fact, Observation};
+use crate::trace::server_name;
 
 /// Invariant N1.
 #[derive(Debug)]
@@ -16,6 +18,13 @@ pub(super) struct Incidents;
 /// Invariant U1, case P86: a name is not a machine.
 #[derive(Debug)]
 pub(super) struct Bindings;
+
+/// Invariant G1, case P76.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// How the writes of the leader begin, by the word of the store; empty before the first election.
+    leader: String,
+}
 
 /// Invariant D1.
 #[derive(Debug)]
@@ -53,6 +62,20 @@ impl Watch for Bindings {
                 "pod {}/{} starts under node uid {} but was bound to {bound}",
                 instance.namespace, instance.name, instance.node_uid
             ));
+        }
+    }
+}
+
+// === impl Terms ===
+
+impl Watch for Terms {
+    fn see(&mut self, _scene: &Scene, fact: &Fact, voice: &mut Voice<'_>) {
+        match &fact.what {
+            Observation::Elected { server, .. } => self.leader = format!("{}/", server_name(*server)),
+            Observation::Written { key, by, .. } if by.starts_with("server-") && !by.starts_with(&self.leader) => {
+                voice.say(format!("{by} wrote {key}, but {} leads", self.leader.trim_end_matches('/')));
+            }
+            _ => {}
         }
     }
 }

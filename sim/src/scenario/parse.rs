@@ -7,7 +7,7 @@ mod acts;
 mod states;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::flaw::Flaw;
@@ -68,8 +68,8 @@ struct Draft {
     seed: u64,
     promises: BTreeSet<Promise>,
     mutations: Vec<Mutation>,
-    /// Nodes and names for nodes.
-    nodes: BTreeSet<NodeName>,
+    /// Nodes and names for nodes: true for a node, false for a name.
+    nodes: BTreeMap<NodeName, bool>,
     deeds: Vec<Deed>,
     expectations: Vec<Expectation>,
     end: Option<Duration>,
@@ -87,7 +87,7 @@ impl Draft {
             seed: 1,
             promises: BTreeSet::new(),
             mutations: Vec::new(),
-            nodes: BTreeSet::new(),
+            nodes: BTreeMap::new(),
             deeds: Vec::new(),
             expectations: Vec::new(),
             end: None,
@@ -149,7 +149,7 @@ impl Draft {
         let what = acts::act(words, &self.nodes, self.config.servers)?;
         words.end()?;
         if let super::What::Call(name, _) = &what {
-            self.nodes.insert(name.clone());
+            self.nodes.entry(name.clone()).or_insert(false);
         }
         self.deeds.push(Deed { line: words.line(), at, what });
         Ok(())
@@ -192,7 +192,7 @@ impl Draft {
         }
         for word in names {
             let name = NodeName::from(word.text);
-            if !self.nodes.insert(name.clone()) {
+            if self.nodes.insert(name.clone(), true).is_some() {
                 return Err(words.wrong(word, format!("there is a node `{}` already", word.text)));
             }
             self.config.nodes.push(NodeConfig { name, zone: zone.to_owned() });

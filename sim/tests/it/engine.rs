@@ -80,9 +80,15 @@ fn quiet_cluster_comes_to_rest() {
         run(&mut cluster, 60);
         let pods = running(&cluster);
         // db-0 db-1, three of web, one bare, one log per node.
-        assert_eq!(pods.len(), 2 + 3 + 1 + nodes, "{servers} servers, {nodes} nodes: {pods:?} {:?}", cluster.reasons());
+        assert_eq!(
+            pods.len(),
+            2 + 3 + 1 + nodes,
+            "{servers} servers, {nodes} nodes: {pods:?} {:?}",
+            cluster.reasons()
+        );
         let facts = run(&mut cluster, 120);
-        let moved = facts.iter().filter(|f| matches!(f.what, Observation::Started(_) | Observation::Ended(_)));
+        let moved =
+            facts.iter().filter(|f| matches!(f.what, Observation::Started(_) | Observation::Ended(_)));
         assert_eq!(moved.count(), 0, "{servers} servers, {nodes} nodes");
         assert_eq!(cluster.counters().panics, 0);
         let incidents = cluster.objects().filter(|(key, _, _)| key.kind == Kind::NodeIncident).count();
@@ -105,8 +111,13 @@ fn power_cut_moves_the_database() {
         cluster.inject(Fault::PowerOff(before.clone()));
         run(&mut cluster, 20);
         let after = machine_of(&cluster, "db-0");
-        assert!(!after.is_empty() && after != before, "seed {seed}: db-0 runs elsewhere: {:?}", cluster.reasons());
-        let Some((_, View::Pod(pod))) = cluster.object(&ObjectKey::namespaced(Kind::Pod, &"default".into(), "db-0"))
+        assert!(
+            !after.is_empty() && after != before,
+            "seed {seed}: db-0 runs elsewhere: {:?}",
+            cluster.reasons()
+        );
+        let Some((_, View::Pod(pod))) =
+            cluster.object(&ObjectKey::namespaced(Kind::Pod, &"default".into(), "db-0"))
         else {
             panic!("seed {seed}: there is a pod db-0");
         };

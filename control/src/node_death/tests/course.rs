@@ -37,8 +37,8 @@ fn a_node_is_suspected_after_two_seconds() {
         "node/n1",
         &world,
         expect![[r#"
-        create nodeincident/n1-4
-    "#]],
+            create nodeincident/n1-uid-n1-1
+        "#]],
     );
 }
 
@@ -121,8 +121,8 @@ fn a_settled_death_does_not_block_the_next() {
         "node/n1",
         &world,
         expect![[r#"
-        create nodeincident/n1-6
-    "#]],
+            create nodeincident/n1-uid-n1-1
+        "#]],
     );
 }
 
@@ -545,7 +545,7 @@ fn p26_deleting_a_node_opens_an_incident_and_proves_nothing_yet() {
         "cluster",
         &world,
         expect![[r#"
-        create nodeincident/n1-uid-n1-gone
-    "#]],
+            create nodeincident/n1-uid-n1-1
+        "#]],
     );
 }

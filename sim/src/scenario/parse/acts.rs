@@ -1,6 +1,6 @@
 //! The words behind `at TIME`: one for each fault.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use api::taint::{Taint, TaintEffect};
 use api::{Duration, Name, Namespace, NodeName};
@@ -16,11 +16,11 @@ const PARTIES: &str = "a node, server-N, leader, followers, servers, nodes or st
 
 /// What a line names may refer to.
 struct Cast<'n> {
-    nodes: &'n BTreeSet<NodeName>,
+    nodes: &'n BTreeMap<NodeName, bool>,
     servers: usize,
 }
 
-pub(super) fn act(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>, servers: usize) -> Result<What, ParseError> {
+pub(super) fn act(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>, servers: usize) -> Result<What, ParseError> {
     let cast = Cast { nodes, servers };
     let verb = words.word("an act")?;
     let faults = match verb.text {
@@ -120,7 +120,7 @@ impl Cast<'_> {
         words.exactly("not")?;
         let word = words.word("nodes with commas between them")?;
         let names: Vec<NodeName> = word.text.split(',').map(NodeName::from).collect();
-        match names.iter().find(|name| !self.nodes.contains(*name)) {
+        match names.iter().find(|name| !self.nodes.contains_key(*name)) {
             Some(name) => Err(words.wrong(word, format!("there is no node `{name}`"))),
             None => Ok(Who::Not(names)),
         }
@@ -129,10 +129,15 @@ impl Cast<'_> {
     fn node(&self, words: &mut Words<'_>) -> Result<NodeName, ParseError> {
         let word = words.word("the name of a node")?;
         let name = NodeName::from(word.text);
-        if self.nodes.contains(&name) {
+        if self.nodes.contains_key(&name) {
             return Ok(name);
         }
         Err(words.wrong(word, format!("there is no node `{}`", word.text)))
+    }
+
+    /// Every node, not counting names that were given to one.
+    fn machines(&self) -> impl Iterator<Item = NodeName> {
+        self.nodes.iter().filter(|(_, is_node)| **is_node).map(|(name, _)| name.clone())
     }
 
     fn server(&self, words: &mut Words<'_>) -> Result<usize, ParseError> {
@@ -155,7 +160,7 @@ impl Cast<'_> {
     /// One node or more, or all.
     fn each_node(&self, words: &mut Words<'_>, fault: fn(NodeName) -> Fault) -> Result<Vec<Fault>, ParseError> {
         if words.maybe("nodes") {
-            return Ok(self.nodes.iter().cloned().map(fault).collect());
+            return Ok(self.machines().map(fault).collect());
         }
         let mut faults = vec![fault(self.node(words)?)];
         while words.peek().is_some() {
@@ -215,9 +220,9 @@ impl Cast<'_> {
         for name in word.text.split(',') {
             match name {
                 "servers" => parties.extend((0..self.servers).map(Party::Server)),
-                "nodes" => parties.extend(self.nodes.iter().cloned().map(Party::Node)),
+                "nodes" => parties.extend(self.machines().map(Party::Node)),
                 "store" => parties.push(Party::Store),
-                name if self.nodes.contains(name) => parties.push(Party::Node(NodeName::from(name))),
+                name if self.nodes.contains_key(name) => parties.push(Party::Node(NodeName::from(name))),
                 name => match self.server_named(name) {
                     Some(server) => parties.push(Party::Server(server)),
                     None => return Err(words.wrong(word, format!("here should be {PARTIES}, not `{name}`"))),

@@ -1,6 +1,6 @@
 //! The words behind an expectation: what holds or does not at a moment.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use api::view::{ConditionStatus, EvidenceKind, IncidentPhase, PodPhase};
 use api::{Name, NodeName};
@@ -10,7 +10,7 @@ use super::acts::effect_of;
 use super::words::{Word, Words};
 use crate::scenario::{NodeState, PodState, State, Target, VolumeState};
 
-pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<State, ParseError> {
+pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<State, ParseError> {
     let word = words.word("what must hold")?;
     Ok(match word.text {
         "node" => {
@@ -78,9 +78,9 @@ pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result
     })
 }
 
-fn node(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<NodeName, ParseError> {
+fn node(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<NodeName, ParseError> {
     let word = words.word("the name of a node")?;
-    if nodes.contains(word.text) {
+    if nodes.contains_key(word.text) {
         return Ok(NodeName::from(word.text));
     }
     Err(words.wrong(word, format!("there is no node `{}`", word.text)))
@@ -174,7 +174,7 @@ fn condition(words: &mut Words<'_>) -> Result<(String, ConditionStatus, Option<S
     Ok((kind.to_owned(), status, reason))
 }
 
-fn pod_state(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<PodState, ParseError> {
+fn pod_state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<PodState, ParseError> {
     let word = words.word("what holds of the pod")?;
     Ok(match word.text {
         "exists" => PodState::Exists(true),
@@ -215,13 +215,13 @@ fn pod_state(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<PodSta
     })
 }
 
-fn running(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>, is: bool) -> Result<PodState, ParseError> {
+fn running(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>, is: bool) -> Result<PodState, ParseError> {
     let place = if words.maybe("on") { Some(node(words, nodes)?) } else { None };
     Ok(PodState::Running(place, is))
 }
 
 /// `leads to 3`, `leads to <= 3`, `leads to node n1`, `avoids node n1`.
-fn target(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<Target, ParseError> {
+fn target(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<Target, ParseError> {
     let word = words.word("`leads` or `avoids`")?;
     let leads = yes(words, word, "leads", "avoids")?;
     if leads {
@@ -236,7 +236,7 @@ fn target(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<Target, P
     Ok(Target::Node(node(words, nodes)?, leads))
 }
 
-fn volume_state(words: &mut Words<'_>, nodes: &BTreeSet<NodeName>) -> Result<VolumeState, ParseError> {
+fn volume_state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<VolumeState, ParseError> {
     let is = !words.maybe("not");
     let word = words.word("`attached` or `mounted`")?;
     if yes(words, word, "attached", "mounted")? {
