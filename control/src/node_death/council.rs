@@ -91,29 +91,21 @@ fn found(world: &World, now: Time) -> Decision {
     Decision::rest().with(Action::create(New::Object(Box::new(view))))
 }
 
-/// The seats of a better membership than the newest, if there is one: gone, fenced or foreign members are replaced by
-/// fit outsiders, and the council grows with the cluster.
+/// The seats of a better membership than the newest, if there is one: members that are gone or fenced are replaced by
+/// fit outsiders, and the council grows with the cluster. A seat for which there is no replacement stays empty: a
+/// smaller or even council would only be less available, and each membership more is one more to be closed.
 fn reseat(world: &World, council: &Council, now: Time) -> Option<Vec<Seat>> {
     let newest = council.newest()?;
     let mut seats: Vec<Seat> = newest.seats.iter().filter(|s| keeps_seat(world, s)).cloned().collect();
-    let mut outsiders = world
-        .nodes()
-        .filter(|n| is_fit(world, n, now) && !newest.has(&n.metadata.uid))
-        .map(seat)
-        .collect::<Vec<_>>();
-    // The size follows the cluster, not the moment: a member that is silent for a while keeps its seat.
-    let wanted = size(seats.len() + outsiders.len());
-    while seats.len() < wanted && !outsiders.is_empty() {
-        seats.push(outsiders.remove(0));
-    }
-    let lost = newest.seats.len() - newest.seats.iter().filter(|s| seats.contains(s)).count();
-    if seats.len() > wanted && lost == 0 {
-        // An even or oversized rest only comes from members without replacement: leave it.
+    let outsiders = world.nodes().filter(|n| is_fit(world, n, now) && !newest.has(&n.metadata.uid)).map(seat);
+    let outsiders: Vec<Seat> = outsiders.collect();
+    let wanted = size(seats.len() + outsiders.len()).max(newest.seats.len());
+    let missing = wanted - seats.len();
+    if missing == 0 || outsiders.len() < missing {
         return None;
     }
-    let shrinks_below_three = newest.arms() && seats.len() < 3;
-    (seats != newest.seats && seats.len() >= newest.seats.len().min(wanted) && !shrinks_below_three)
-        .then_some(seats)
+    seats.extend(outsiders.into_iter().take(missing));
+    Some(seats)
 }
 
 fn size(nodes: usize) -> usize {
