@@ -40,6 +40,8 @@ pub struct Agent {
     tombstones_by_name: BTreeMap<Name, Grave>,
     node: node::Desk,
     member: Member,
+    /// Identities that this machine had before, newest last.
+    former: Vec<Uid>,
     heartbeat: Heartbeat,
     /// The host was observed at least once by this process.
     observed: bool,
@@ -96,7 +98,7 @@ impl Agent {
             boot: settings.boot.clone(),
             started: now,
             beat: settings.timing.beat,
-            uid: node_entry.uid.clone(),
+            uid: node_entry.uid,
             node: None,
             announced: BTreeSet::new(),
             node_is_current: false,
@@ -121,6 +123,7 @@ impl Agent {
             workers_by_uid: workers.collect(),
             tombstones_by_name: BTreeMap::new(),
             node: node::Desk::default(),
+            former: node_entry.former,
             member: Member::start(now, ledger.gates_by_uid, settings.timing, settings.flaw),
             heartbeat: Heartbeat::start(now, settings.timing),
             observed: false,
@@ -296,9 +299,14 @@ impl Agent {
         }
     }
 
+    /// Says that the node is closed here, in the name of every identity that this machine has, or had: it never speaks
+    /// as one of the old ones again, and an old membership knows it only by that. Without this a human who deletes the
+    /// Node objects of a majority leaves a council that nobody can close any more.
     fn acknowledge(&self, now: Time, uid: &Uid, entry: GateEntry, ops: &mut Vec<Op>) {
-        if let Some(closed) = self.member.acknowledge(now, &self.ground.uid, uid, entry) {
-            ops.push(Op::Closed(closed));
+        for me in self.former.iter().chain([&self.ground.uid]) {
+            if let Some(closed) = self.member.acknowledge(now, me, uid, entry) {
+                ops.push(Op::Closed(closed));
+            }
         }
     }
 
@@ -420,7 +428,11 @@ impl Agent {
     }
 
     fn keep_node(&mut self, ops: &mut Vec<Op>) {
-        let entry = NodeEntry { uid: self.ground.uid.clone(), plan_complete: self.ground.plan_complete };
+        let entry = NodeEntry {
+            uid: self.ground.uid.clone(),
+            former: self.former.clone(),
+            plan_complete: self.ground.plan_complete,
+        };
         self.keep(Note::Node(entry), Target::Nobody, ops);
     }
 

@@ -34,6 +34,9 @@ pub struct Ledger {
 pub struct NodeEntry {
     /// Identity of the Node object.
     pub uid: Uid,
+    /// Identities that this machine had before, newest last: as a member it answers for them too.
+    #[serde(default)]
+    pub former: Vec<Uid>,
     /// True once a full list was confirmed: only then is a pod that is missing here one that nobody wants (P53).
     pub plan_complete: bool,
 }

@@ -34,6 +34,9 @@ use crate::op::{Call, Op};
 const LEASE_BACKOFF_FIRST: Duration = Duration::from_ms(200);
 /// HB-04: longest sleep.
 const LEASE_BACKOFF_MAX: Duration = Duration::from_secs(7);
+/// Former identities that are remembered. Each belongs to a membership that may not be retired yet, and of those there are
+/// no more than eight.
+const FORMER_MAX: usize = 8;
 /// HB-05: tries per renewal; then the next renewal's time is waited for.
 const LEASE_TRIES: u32 = 5;
 
@@ -145,7 +148,12 @@ impl Agent {
         if uid == self.ground.uid || !self.may_change_identity() {
             return;
         }
-        self.ground.uid = uid.clone();
+        let before = std::mem::replace(&mut self.ground.uid, uid.clone());
+        if !before.is_empty() {
+            self.former.push(before);
+            let surplus = self.former.len().saturating_sub(FORMER_MAX);
+            self.former.drain(..surplus);
+        }
         self.ground.announced.clear();
         self.ground.node_gone = false;
         self.ground.guard = None;
