@@ -97,6 +97,7 @@ impl Agent {
         let ground = Ground {
             boot: settings.boot.clone(),
             started: now,
+            automatic: settings.timing.automatic,
             beat: settings.timing.beat,
             uid: node_entry.uid,
             node: None,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::exclusive::is_exclusive;
+use api::timing::Automatic;
 use api::view::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use api::{BootId, Duration, Name, Namespace, Time, Uid};
 
@@ -32,6 +33,8 @@ pub struct Ground {
     pub boot: BootId,
     /// When this process started.
     pub started: Time,
+    /// Whether there are grants at all.
+    pub automatic: Automatic,
     /// Beat period.
     pub beat: Duration,
     /// Identity of this node; empty until it is known.
@@ -77,8 +80,12 @@ pub enum Volume {
 // === impl Ground ===
 
 impl Ground {
-    /// True if the pod must never run twice. `before` is what was found when the claims were known.
+    /// True if the pod must never run twice. `before` is what was found when the claims were known. Without the
+    /// automatic layer nobody grants anything and nobody moves anything by itself: every pod is like every other.
     pub fn is_exclusive(&self, pod: &Pod, before: Option<bool>) -> bool {
+        if self.automatic == Automatic::Off {
+            return false;
+        }
         let ns = &pod.metadata.namespace;
         let unknown = pod.claims().any(|c| self.claim(ns, c).is_none());
         match before {

@@ -24,6 +24,7 @@ use api::{Kind, Name, ObjectKey, Time};
 use super::{BURST, count, is_running_and_ready, owned, pod_key, touch_owners, views};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Dress, Expect, New, Note};
+use crate::node_death::release::proof_of;
 use crate::world::{Seen, World};
 
 /// The controller of StatefulSets.
@@ -210,8 +211,14 @@ impl<'w> Sync<'w> {
             Note::normal(set_key(self.set), "RecreatingTerminatedPod", text("terminated"), once)
         };
         self.actions.push(Action::note(note));
+        // A pod that was failed because its node is proven dead goes on that proof: gracefully it would leave a tombstone
+        // behind, and its successor would wait for the proof that is there already.
+        let deletion = match proof_of(self.world, pod) {
+            Some(incident) => Deletion::Proven { incident },
+            None => Deletion::Graceful,
+        };
         self.actions.push(
-            Action::delete(key.clone(), pod.metadata.uid.clone(), Deletion::Graceful)
+            Action::delete(key.clone(), pod.metadata.uid.clone(), deletion)
                 .expecting(Expect::At(key, pod.rev))
                 .expecting(Expect::At(set_key(self.set), self.set.rev)),
         );
