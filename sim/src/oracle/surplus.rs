@@ -70,9 +70,9 @@ impl Workloads {
         }
     }
 
-    /// The greatest wish of the last while.
+    /// The greatest wish of the last while; everything where nobody wished (the owner is gone).
     fn wished(&self, owner: &Uid, now: Time) -> u32 {
-        let wishes = self.wishes.get(owner).map_or(&[][..], Vec::as_slice);
+        let Some(wishes) = self.wishes.get(owner) else { return u32::MAX };
         let from = now.back(WISH_AGE_MAX);
         // A wish counts until the next one is old enough.
         let ends = wishes.iter().skip(1).map(|(at, _)| *at).chain([Time::MAX]);

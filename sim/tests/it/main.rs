@@ -1,3 +1,6 @@
 //! Tests of the simulator through its doors.
 
 mod engine;
+mod oracles;
+mod parse;
+mod scenarios;

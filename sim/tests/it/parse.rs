@@ -1,0 +1,77 @@
+//! Bad scenario files: one clear sentence, with line and column.
+
+use sim::scenario::parse::parse;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    match parse(text) {
+        Ok(_) => panic!("this must not be readable:\n{text}"),
+        Err(error) => assert_eq!(error.to_string(), expected),
+    }
+}
+
+#[test]
+fn what_is_not_known_is_named() {
+    check("nodes n1\nfly n1\n", "line 2, column 1: a line begins with at, by, not, always, never, seen, profile, set, servers, nodes, workload, seed, drift, delay, promise, mutation or end, not with `fly`");
+    check("nodes n1\nat 5s fly n1", "line 2, column 7: there is no act `fly`");
+    check("nodes n1\nat 5s power-off n2", "line 2, column 17: there is no node `n2`");
+    check("nodes n1\nby 5s node n2 gone", "line 2, column 12: there is no node `n2`");
+    check(
+        "nodes n1\nby 5s moon full",
+        "line 2, column 7: what must hold begins with node, pod, two, pods, service, volume, tombstone, no, incidents, \
+         count, note, waits, leader, council or whole, not with `moon`",
+    );
+    check("mutation c99 must fail", "line 1, column 10: there is no mutation `c99`");
+    check("profile slow", "line 1, column 9: there is no timing profile \"slow\"; there are default, fast, kubernetes");
+    check("nodes n1\nat 5s crash server-1", "line 2, column 13: there is no server `server-1`: the first is server-0");
+}
+
+#[test]
+fn what_is_missing_or_too_much_is_named() {
+    check("nodes n1\nat 5s", "line 2, column 6: here should be an act, but the line ends");
+    check("nodes n1\nat 5s power-off", "line 2, column 16: here should be the name of a node, but the line ends");
+    check("nodes n1\nat 5s calm now", "line 2, column 12: the line should end before `now`");
+    check("# a story of nothing\n", "line 1, column 1: the scenario names no nodes");
+    check("nodes n1 n1", "line 1, column 10: there is a node `n1` already");
+    check("nodes n1\nby 5s note node n1 X \"abc", "line 2, column 22: this quotation does not end");
+}
+
+#[test]
+fn times_have_units_and_an_order() {
+    let looks = "a time looks like 10s, 6.8s, 500ms, 5m or 20s+6.8s, not like";
+    for (time, column) in [("5", 4), ("5h", 4), ("s", 4), ("1.2345s", 4), ("0.5ms", 4), ("5s+", 4), ("-1s", 4)] {
+        check(&format!("nodes n1\nat {time} calm"), &format!("line 2, column {column}: {looks} `{time}`"));
+    }
+    check("nodes n1\nat 5s calm\nat 4s calm", "line 3, column 4: acts stand in the order of their times");
+    check("nodes n1\nalways 5s..4s whole", "line 2, column 8: this range ends before it begins");
+    check(
+        "nodes n1\nby 9s whole\nend 5s",
+        "line 2, column 1: this is expected after the end of the scenario at 5s",
+    );
+    let scenario = parse("nodes n1\nat 1.5s calm\nat 2m+500ms calm\nby 3m whole").unwrap();
+    let at: Vec<u64> = scenario.deeds.iter().map(|deed| deed.at.ms()).collect();
+    assert_eq!(at, [1500, 120_500]);
+    assert_eq!(scenario.end.ms(), 185_000);
+}
+
+#[test]
+fn columns_count_characters_not_bytes() {
+    check("nodes n1\nby 5s note node n1 X \"äöü\" too much", "line 2, column 28: the line should end before `too`");
+}
+
+#[test]
+fn links_are_one_way_or_both() {
+    let count = |act: &str| {
+        let scenario = parse(&format!("servers 3\nnodes n1 n2\nat 1s {act}")).unwrap();
+        match &scenario.deeds[0].what {
+            sim::scenario::What::Faults(faults) => faults.len(),
+            sim::scenario::What::Call(..) | sim::scenario::What::Calm => 0,
+        }
+    };
+    assert_eq!(count("cut n1 from server-0"), 2);
+    assert_eq!(count("cut n1 to server-0"), 1);
+    assert_eq!(count("cut nodes from servers"), 12);
+    assert_eq!(count("cut n1 from nodes"), 2, "nobody is cut off from himself");
+    assert_eq!(count("heal all"), 1);
+    assert_eq!(count("power-off nodes"), 2);
+}
