@@ -49,10 +49,11 @@ impl Controller for Councils {
             return;
         }
         match change {
-            Change::Object { key, .. } => match key.kind {
-                Kind::Node | Kind::NodeIncident | Kind::Council => keys.push(Key::Cluster),
-                _ => {}
-            },
+            Change::Object { key, .. } => {
+                if matches!(key.kind, Kind::Node | Kind::NodeIncident | Kind::Council) {
+                    keys.push(Key::Cluster);
+                }
+            }
             Change::Heard(_) => keys.push(Key::Cluster),
             Change::Zones => {}
         }

@@ -36,15 +36,17 @@ impl Controller for Release {
             return;
         }
         let Change::Object { key, new: Some(new), .. } = change else { return };
-        match new {
-            View::NodeIncident(incident) if incident.stands() => {
-                let pods = world.pods_on(&incident.spec.node_name);
-                keys.extend(pods.map(|p| Key::Object(View::Pod(p.view.clone()).key())));
-            }
-            View::Pod(pod) if pod.is_bound() && incident_of(world, pod).is_some() => {
-                keys.push(Key::Object(key.clone()));
-            }
-            _ => {}
+        if let View::NodeIncident(incident) = new
+            && incident.stands()
+        {
+            let pods = world.pods_on(&incident.spec.node_name);
+            keys.extend(pods.map(|p| Key::Object(View::Pod(p.view.clone()).key())));
+        }
+        if let View::Pod(pod) = new
+            && pod.is_bound()
+            && incident_of(world, pod).is_some()
+        {
+            keys.push(Key::Object(key.clone()));
         }
     }
 

@@ -34,11 +34,12 @@ impl Controller for Tombstones {
             return;
         }
         let Change::Object { key, new: Some(new), .. } = change else { return };
-        match new {
-            View::Tombstone(_) => keys.push(Key::Object(key.clone())),
-            View::NodeIncident(incident) => touch(world, &incident.spec.node_uid, keys),
-            View::Node(node) => touch(world, &node.metadata.uid, keys),
-            _ => {}
+        if let View::Tombstone(_) = new {
+            keys.push(Key::Object(key.clone()));
+        } else if let View::NodeIncident(incident) = new {
+            touch(world, &incident.spec.node_uid, keys);
+        } else if let View::Node(node) = new {
+            touch(world, &node.metadata.uid, keys);
         }
     }
 

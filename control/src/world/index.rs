@@ -38,9 +38,8 @@ fn set<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: K, value: V, the
 impl Index {
     pub(super) fn fold(&mut self, key: &ObjectKey, old: Option<&View>, new: Option<&View>) {
         for (view, there) in [(old, false), (new, true)] {
-            match view {
-                Some(view) => self.note(key, view, there),
-                None => {}
+            if let Some(view) = view {
+                self.note(key, view, there);
             }
         }
     }
