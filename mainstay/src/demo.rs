@@ -21,7 +21,9 @@ const DATABASE: &str = "db-0";
 
 /// Runs it. The exit code.
 pub(crate) fn run() -> Result<u8> {
-    println!("A cluster of three machines runs a database with one volume (StatefulSet) and a web front (ReplicaSet).");
+    println!(
+        "A cluster of three machines runs a database with one volume (StatefulSet) and a web front (ReplicaSet)."
+    );
     println!("The machine of the database loses power and does not come back. No human does anything.");
     println!("Both runs below are the real decisions in virtual time; times count from the power cut.\n");
     println!("Mainstay, profile default:");
@@ -86,8 +88,12 @@ fn line(fact: &Fact, host: &NodeName) -> Option<String> {
             Some(format!("the database runs on {}", instance.machine))
         }
         Observation::Started(instance) => Some(format!("{} runs on {}", instance.name, instance.machine)),
-        Observation::Mounted { machine, volume, .. } => Some(format!("volume {volume} is mounted on {machine}")),
-        Observation::Evidence { kind, .. } => Some(format!("{host} is fenced: proven by {kind:?} that nothing of it runs")),
+        Observation::Mounted { machine, volume, .. } => {
+            Some(format!("volume {volume} is mounted on {machine}"))
+        }
+        Observation::Evidence { kind, .. } => {
+            Some(format!("{host} is fenced: proven by {kind:?} that nothing of it runs"))
+        }
         Observation::Written { old, new: Some(new), .. } => change(old.as_ref(), new, host),
         Observation::Written { old: Some(View::Pod(pod)), new: None, .. } => {
             Some(format!("pod {} of {host} is gone", pod.metadata.name))
@@ -106,21 +112,24 @@ fn change(old: Option<&View>, new: &View, host: &NodeName) -> Option<String> {
             }
             match phase {
                 IncidentPhase::Suspect => Some(format!("{host} is silent: no new traffic is sent there")),
-                IncidentPhase::Dead => Some(format!("{host} counts as dead: it is tainted, and closed at the council")),
+                IncidentPhase::Dead => {
+                    Some(format!("{host} counts as dead: it is tainted, and closed at the council"))
+                }
                 IncidentPhase::Fencing
                 | IncidentPhase::Fenced
                 | IncidentPhase::Recovering
                 | IncidentPhase::Closed => None,
             }
         }
-        (Some(View::Node(old)), View::Node(new)) => {
-            (old.ready() == ConditionStatus::True && new.ready() == ConditionStatus::Unknown)
-                .then(|| format!("node {host} is shown as Unknown"))
-        }
+        (Some(View::Node(old)), View::Node(new)) => (old.ready() == ConditionStatus::True
+            && new.ready() == ConditionStatus::Unknown)
+            .then(|| format!("node {host} is shown as Unknown")),
         (Some(View::Pod(old)), View::Pod(new)) => {
             let name = &new.metadata.name;
             if !old.metadata.is_terminating() && new.metadata.is_terminating() {
-                return Some(format!("pod {name} is marked for deletion; only its dead node could confirm that"));
+                return Some(format!(
+                    "pod {name} is marked for deletion; only its dead node could confirm that"
+                ));
             }
             (!old.is_bound() && new.is_bound()).then(|| format!("{name} is placed on {}", new.spec.node_name))
         }

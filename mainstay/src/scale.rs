@@ -65,7 +65,9 @@ pub(crate) fn run(nodes: u32, pods: u32, profile: &Profile, output: Output) -> R
             for finding in &report.findings {
                 println!("{} {}", finding.oracle, finding.text);
             }
-            println!("{nodes} nodes, {pods} pods wished, {placed} instances running after {WARM} of virtual time");
+            println!(
+                "{nodes} nodes, {pods} pods wished, {placed} instances running after {WARM} of virtual time"
+            );
             println!("{} decisions, {} events", report.counters.decisions, report.counters.events);
             println!("wall time: {warm_ms} ms to start, {watch_ms} ms for {WATCH} with the node lost");
             println!("memory: {} MiB at most", machine::rss_max_kib().unwrap_or(0) / 1024);

@@ -74,10 +74,14 @@ mod tests {
     #[test]
     fn nothing_is_seen_behind_a_break() {
         let mut seen = Vec::new();
-        in_order(7..u64::MAX, |n| n, |n| {
-            seen.push(n);
-            if n == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        in_order(
+            7..u64::MAX,
+            |n| n,
+            |n| {
+                seen.push(n);
+                if n == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
         assert_eq!(seen, (7..=20).collect::<Vec<_>>());
     }
 }

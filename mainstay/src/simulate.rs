@@ -42,7 +42,12 @@ pub(crate) fn run(options: &Sim) -> Result<u8> {
         None => None,
     };
     if let Some(nodes) = options.nodes {
-        return scale::run(nodes, options.pods.unwrap_or(nodes.saturating_mul(10)), options.profile, options.output);
+        return scale::run(
+            nodes,
+            options.pods.unwrap_or(nodes.saturating_mul(10)),
+            options.profile,
+            options.output,
+        );
     }
     let mut series = Series::new(options, flaw);
     match &options.scenario {
@@ -95,7 +100,9 @@ impl<'o> Series<'o> {
         let (from, count) = (self.options.from.unwrap_or(1), self.options.seeds.unwrap_or(SEEDS));
         let (profile, flaw, keep) = (self.options.profile, self.flaw, self.keep);
         let is_shown = std::io::stderr().is_terminal();
-        let job = |seed: u64| guarded(seed, || run::carry_out(&schedule::plan(seed, profile.timing, flaw), seed, keep));
+        let job = |seed: u64| {
+            guarded(seed, || run::carry_out(&schedule::plan(seed, profile.timing, flaw), seed, keep))
+        };
         series::in_order(from..from.saturating_add(count), job, |report| {
             let again = replay(report.seed, profile, flaw);
             let flow = self.take(&report, &again);
@@ -124,8 +131,9 @@ impl<'o> Series<'o> {
             for seed in scenario.seed..scenario.seed + mutation.seeds {
                 let report = scenario_report(&scenario, file.name, seed, Some(flaw), self.keep);
                 let (name, flaw) = (file.name, flaw.name());
-                let again =
-                    format!("mainstay sim --scenario sim/scenarios/{name}.txt --from {seed} --seeds 1 --mutate {flaw}");
+                let again = format!(
+                    "mainstay sim --scenario sim/scenarios/{name}.txt --from {seed} --seeds 1 --mutate {flaw}"
+                );
                 self.take(&report, &again)?;
             }
         }
@@ -135,8 +143,10 @@ impl<'o> Series<'o> {
     /// A story from a file, as it is and with each flaw that it names.
     fn scenario_file(&mut self, path: &Path) -> Result<()> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {shown}"))?;
-        let scenario = parse::parse(&text).map_err(|error| anyhow!("cannot read the scenario {shown}: {error}"))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {shown}"))?;
+        let scenario =
+            parse::parse(&text).map_err(|error| anyhow!("cannot read the scenario {shown}: {error}"))?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let from = self.options.from.unwrap_or(scenario.seed);
         for seed in from..from.saturating_add(self.options.seeds.unwrap_or(1)) {
@@ -212,7 +222,9 @@ impl<'o> Series<'o> {
                     println!("and {} more runs in which something was found", self.shown - TOLD_MAX);
                 }
                 if *apart > 0 {
-                    println!("overlaps of machines that were suspended, within their bound: {apart}, longest {apart_max}");
+                    println!(
+                        "overlaps of machines that were suspended, within their bound: {apart}, longest {apart_max}"
+                    );
                 }
                 println!("{}", self.summary.last_line());
             }
@@ -221,7 +233,8 @@ impl<'o> Series<'o> {
     }
 
     fn json(&self, elapsed: u64) -> Value {
-        let Summary { seeds, safety, liveness, surplus, apart, apart_max, counters, span, whole_max, .. } = &self.summary;
+        let Summary { seeds, safety, liveness, surplus, apart, apart_max, counters, span, whole_max, .. } =
+            &self.summary;
         json!({
             "seeds": seeds,
             "safety": safety,

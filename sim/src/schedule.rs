@@ -107,7 +107,13 @@ impl Draft {
         self.calm = self.calm.max(at);
     }
 
-    fn to_host_of(&mut self, at: Duration, pod: &str, fault: fn(NodeName, Duration) -> Fault, span: Duration) {
+    fn to_host_of(
+        &mut self,
+        at: Duration,
+        pod: &str,
+        fault: fn(NodeName, Duration) -> Fault,
+        span: Duration,
+    ) {
         self.acts.push((at, Act::ToHostOf { pod: Name::from(pod), fault, span }));
         self.calm = self.calm.max(at + span);
     }

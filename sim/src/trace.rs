@@ -9,7 +9,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use api::view::{ConditionStatus, EndpointSlice, Membership, Node, NodeIncident, Pod, View, VolumeAttachment};
+use api::view::{
+    ConditionStatus, EndpointSlice, Membership, Node, NodeIncident, Pod, View, VolumeAttachment,
+};
 use api::{Kind, ObjectKey, Time};
 
 use crate::config::START;
@@ -46,19 +48,25 @@ impl Line {
         let (who, what, detail, ids, is_story) = match &fact.what {
             Observation::Started(instance) => of_instance(instance, "started"),
             Observation::Ended(instance) => of_instance(instance, "ended"),
-            Observation::Mounted { machine, volume, .. } => (machine.to_string(), "mounted", volume.to_string(), String::new(), false),
+            Observation::Mounted { machine, volume, .. } => {
+                (machine.to_string(), "mounted", volume.to_string(), String::new(), false)
+            }
             Observation::Unmounted { machine, volume } => {
                 (machine.to_string(), "unmounted", volume.to_string(), String::new(), false)
             }
             Observation::PoweredOn { machine, boot } => {
                 (machine.to_string(), "powered-on", String::new(), format!("boot {boot}"), true)
             }
-            Observation::PoweredOff(machine) => (machine.to_string(), "powered-off", String::new(), String::new(), true),
+            Observation::PoweredOff(machine) => {
+                (machine.to_string(), "powered-off", String::new(), String::new(), true)
+            }
             Observation::Suspended { machine, clock_runs } => {
                 let clock = if *clock_runs { "its clock runs" } else { "its clock stands" };
                 (machine.to_string(), "suspended", clock.to_owned(), String::new(), true)
             }
-            Observation::Resumed(machine) => (machine.to_string(), "resumed", String::new(), String::new(), true),
+            Observation::Resumed(machine) => {
+                (machine.to_string(), "resumed", String::new(), String::new(), true)
+            }
             Observation::Written { key, old, new, by, .. } => {
                 let (what, detail, ids, is_story) = of_write(key, old.as_ref(), new.as_ref())?;
                 (by.clone(), what, detail, ids, is_story)
@@ -113,9 +121,14 @@ fn of_instance(instance: &Instance, what: &'static str) -> Columns {
 }
 
 /// What changed, as far as people want to know; `None` if nothing did.
-fn of_write(key: &ObjectKey, old: Option<&View>, new: Option<&View>) -> Option<(&'static str, String, String, bool)> {
+fn of_write(
+    key: &ObjectKey,
+    old: Option<&View>,
+    new: Option<&View>,
+) -> Option<(&'static str, String, String, bool)> {
     let uid = new.or(old).map(|view| format!("uid {}", view.meta().uid)).unwrap_or_default();
-    let is_told = matches!(key.kind, Kind::Pod | Kind::NodeIncident | Kind::Tombstone | Kind::VolumeAttachment);
+    let is_told =
+        matches!(key.kind, Kind::Pod | Kind::NodeIncident | Kind::Tombstone | Kind::VolumeAttachment);
     match (old, new) {
         (None, None) => None,
         (Some(_), None) => Some(("removed", key.to_string(), uid, is_told)),
@@ -126,16 +139,21 @@ fn of_write(key: &ObjectKey, old: Option<&View>, new: Option<&View>) -> Option<(
         }
         (Some(old), Some(new)) => {
             let before: BTreeSet<String> = state(old).into_iter().collect();
-            let mut changes: Vec<String> = state(new).into_iter().filter(|word| !before.contains(word)).collect();
+            let mut changes: Vec<String> =
+                state(new).into_iter().filter(|word| !before.contains(word)).collect();
             if !before.is_empty() && changes.is_empty() {
                 let after: BTreeSet<String> = state(new).into_iter().collect();
-                changes.extend(before.iter().filter(|word| !after.contains(*word)).map(|word| format!("no {word}")));
+                changes.extend(
+                    before.iter().filter(|word| !after.contains(*word)).map(|word| format!("no {word}")),
+                );
             }
             if changes.is_empty() {
                 return None;
             }
             let is_story = match key.kind {
-                Kind::Pod => changes.iter().any(|c| c.starts_with("on ") || c.starts_with("terminating") || c == "Failed"),
+                Kind::Pod => changes
+                    .iter()
+                    .any(|c| c.starts_with("on ") || c.starts_with("terminating") || c == "Failed"),
                 Kind::NodeIncident | Kind::Tombstone => true,
                 Kind::Node => changes.iter().any(|c| c.starts_with("taint")),
                 _ => false,
@@ -156,7 +174,10 @@ fn state(view: &View) -> Vec<String> {
         View::Council(council) => council.newest().map(state_of_membership).into_iter().collect(),
         View::Tombstone(tombstone) => {
             let spec = &tombstone.spec;
-            vec![format!("pod {}/{} on {} {}", spec.pod_namespace, spec.pod_name, spec.node_name, spec.reason)]
+            vec![format!(
+                "pod {}/{} on {} {}",
+                spec.pod_namespace, spec.pod_name, spec.node_name, spec.reason
+            )]
         }
         View::ReplicaSet(owner) => vec![format!("wishes {}", owner.spec.replicas.unwrap_or(1))],
         View::StatefulSet(owner) => vec![format!("wishes {}", owner.spec.replicas.unwrap_or(1))],

@@ -282,7 +282,8 @@ impl NodeIncident {
     /// and then for ever, because that uid is never granted anything again. An incident that ended with the node taken
     /// up again proves nothing any more.
     pub fn stands(&self) -> bool {
-        self.was_fenced() && (self.status.phase.has_evidence() || self.status.end == Some(IncidentEnd::Removed))
+        self.was_fenced()
+            && (self.status.phase.has_evidence() || self.status.end == Some(IncidentEnd::Removed))
     }
 
     /// When that step was taken, if it was.

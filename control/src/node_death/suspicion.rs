@@ -82,13 +82,7 @@ fn due(world: &World, node: &Seen<Node>, since: Time) -> Time {
 }
 
 /// The action that opens an incident of a node uid that has none open.
-pub(super) fn open(
-    node_name: NodeName,
-    uid: &Uid,
-    boot: &api::BootId,
-    world: &World,
-    now: Time,
-) -> Action {
+pub(super) fn open(node_name: NodeName, uid: &Uid, boot: &api::BootId, world: &World, now: Time) -> Action {
     let kill_bound = world.pulse.ear(uid).map_or(world.settings().timing.kill_bound, |e| e.kill_bound);
     let mut status = IncidentStatus {
         phase: IncidentPhase::Suspect,
@@ -105,6 +99,7 @@ pub(super) fn open(
 
 /// The number of the newest incident of a node uid; zero if there was none.
 fn number(world: &World, uid: &Uid) -> u64 {
-    let numbers = world.incidents_of(uid).filter_map(|i| i.metadata.name.as_str().rsplit('-').next()?.parse().ok());
+    let numbers =
+        world.incidents_of(uid).filter_map(|i| i.metadata.name.as_str().rsplit('-').next()?.parse().ok());
     numbers.max().unwrap_or(0)
 }

@@ -106,7 +106,8 @@ fn bad_arguments_are_refused_in_one_sentence() {
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for arguments in [&["--help"][..], &["sim", "--help"], &["bench", "--help"], &["version"], &["--version"]] {
+    for arguments in [&["--help"][..], &["sim", "--help"], &["bench", "--help"], &["version"], &["--version"]]
+    {
         let output = mainstay(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{arguments:?}");

@@ -112,7 +112,8 @@ fn check_detach(scene: &Scene, attachment: &VolumeAttachment, voice: &mut Voice<
 
 impl Watch for Tombstones {
     fn see(&mut self, scene: &Scene, fact: &Fact, voice: &mut Voice<'_>) {
-        let Observation::Written { old: Some(View::Tombstone(tombstone)), new: None, by, .. } = &fact.what else {
+        let Observation::Written { old: Some(View::Tombstone(tombstone)), new: None, by, .. } = &fact.what
+        else {
             return;
         };
         let spec = &tombstone.spec;

@@ -34,7 +34,8 @@ pub(super) struct Panics;
 
 impl Watch for Incidents {
     fn see(&mut self, scene: &Scene, fact: &Fact, voice: &mut Voice<'_>) {
-        let Observation::Written { new: Some(View::NodeIncident(incident)), old: None, .. } = &fact.what else {
+        let Observation::Written { new: Some(View::NodeIncident(incident)), old: None, .. } = &fact.what
+        else {
             return;
         };
         let uid = &incident.spec.node_uid;
@@ -72,7 +73,9 @@ impl Watch for Terms {
     fn see(&mut self, _scene: &Scene, fact: &Fact, voice: &mut Voice<'_>) {
         match &fact.what {
             Observation::Elected { server, .. } => self.leader = format!("{}/", server_name(*server)),
-            Observation::Written { key, by, .. } if by.starts_with("server-") && !by.starts_with(&self.leader) => {
+            Observation::Written { key, by, .. }
+                if by.starts_with("server-") && !by.starts_with(&self.leader) =>
+            {
                 voice.say(format!("{by} wrote {key}, but {} leads", self.leader.trim_end_matches('/')));
             }
             _ => {}

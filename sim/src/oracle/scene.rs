@@ -79,7 +79,9 @@ impl Scene {
     pub(super) fn fault(&mut self, at: Time, fault: &Fault) {
         self.troubled.get_or_insert(at);
         self.human |= match fault {
-            Fault::ForceDelete(..) | Fault::Taint(..) | Fault::DeleteNode(_) | Fault::DropFinalizers(..) => true,
+            Fault::ForceDelete(..) | Fault::Taint(..) | Fault::DeleteNode(_) | Fault::DropFinalizers(..) => {
+                true
+            }
             Fault::PowerOff(_)
             | Fault::PowerOn(_)
             | Fault::Reboot(..)
@@ -133,7 +135,8 @@ impl Scene {
             }
             Observation::PoweredOn { machine, boot } => {
                 let machine = self.machine_mut(machine);
-                *machine = Machine { boot: Some(boot.clone()), excused: machine.excused, ..Machine::default() };
+                *machine =
+                    Machine { boot: Some(boot.clone()), excused: machine.excused, ..Machine::default() };
             }
             Observation::PoweredOff(machine) => {
                 let machine = self.machine_mut(machine);
@@ -207,7 +210,11 @@ impl Scene {
 
     /// True if an instance of that pod object is on an awake machine, excused or not.
     pub fn runs(&self, pod: &Uid) -> Option<&Instance> {
-        self.machines.values().filter(|m| m.is_awake()).flat_map(|m| m.running.iter()).find(|i| i.pod_uid == *pod)
+        self.machines
+            .values()
+            .filter(|m| m.is_awake())
+            .flat_map(|m| m.running.iter())
+            .find(|i| i.pod_uid == *pod)
     }
 
     /// An object as the store has it.

@@ -86,7 +86,10 @@ impl Workloads {
             "ReplicaSet" => {
                 let wished = self.wished(&owner.uid, scene.now());
                 if count as u64 > u64::from(wished) {
-                    voice.say(format!("{by} made pod {name}: {count} pods of {}, {wished} wished", owner.name));
+                    voice.say(format!(
+                        "{by} made pod {name}: {count} pods of {}, {wished} wished",
+                        owner.name
+                    ));
                 }
             }
             "StatefulSet" => {
@@ -116,8 +119,12 @@ fn daemon_node(pod: &Pod) -> Option<Name> {
     if pod.is_bound() {
         return Some(Name::from(&pod.spec.node_name));
     }
-    let terms =
-        &pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms;
+    let terms = &pod
+        .spec
+        .affinity
+        .node_affinity
+        .required_during_scheduling_ignored_during_execution
+        .node_selector_terms;
     let fields = terms.iter().flat_map(|term| &term.match_fields);
     fields.filter(|f| f.key == "metadata.name").find_map(|f| f.values.first()).map(|n| Name::from(n.as_str()))
 }

@@ -165,7 +165,14 @@ impl Doubles {
         self.look(scene, &thing, at, voice);
     }
 
-    fn leave(&mut self, scene: &Scene, thing: &Thing, who: impl Fn(&Holder) -> bool, at: Time, voice: &mut Voice<'_>) {
+    fn leave(
+        &mut self,
+        scene: &Scene,
+        thing: &Thing,
+        who: impl Fn(&Holder) -> bool,
+        at: Time,
+        voice: &mut Voice<'_>,
+    ) {
         let Some(holders) = self.holders.get_mut(thing) else { return };
         holders.retain(|holder| !who(holder));
         if holders.is_empty() {
@@ -267,6 +274,8 @@ fn name_of(thing: &Thing) -> String {
 }
 
 fn names_of(holders: &[Holder]) -> String {
-    let name = |h: &Holder| if h.pod.is_empty() { h.machine.to_string() } else { format!("{} ({})", h.machine, h.pod) };
+    let name = |h: &Holder| {
+        if h.pod.is_empty() { h.machine.to_string() } else { format!("{} ({})", h.machine, h.pod) }
+    };
     holders.iter().map(name).collect::<Vec<_>>().join(" and ")
 }

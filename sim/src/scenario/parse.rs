@@ -102,7 +102,12 @@ impl Draft {
                 let when = self.when(first.text, words)?;
                 let state = states::state(words, &self.nodes)?;
                 words.end()?;
-                self.expectations.push(Expectation { line: words.line(), when, state, text: text.to_owned() });
+                self.expectations.push(Expectation {
+                    line: words.line(),
+                    when,
+                    state,
+                    text: text.to_owned(),
+                });
                 return Ok(());
             }
             "profile" => {
@@ -134,7 +139,9 @@ impl Draft {
             _ => {
                 let known = "at, by, not, always, never, seen, profile, set, servers, nodes, workload, seed, drift, \
                              delay, promise, mutation or end";
-                return Err(words.wrong(first, format!("a line begins with {known}, not with `{}`", first.text)));
+                return Err(
+                    words.wrong(first, format!("a line begins with {known}, not with `{}`", first.text))
+                );
             }
         }
         words.end()
@@ -156,7 +163,8 @@ impl Draft {
     }
 
     fn when(&self, first: &str, words: &mut Words<'_>) -> Result<When, ParseError> {
-        let to_the_end = |range: Option<(Duration, Duration)>| range.unwrap_or((Duration::ZERO, Duration::MAX));
+        let to_the_end =
+            |range: Option<(Duration, Duration)>| range.unwrap_or((Duration::ZERO, Duration::MAX));
         Ok(match first {
             "by" => When::By(words.time()?),
             "not" => {

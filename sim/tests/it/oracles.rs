@@ -7,8 +7,8 @@ use api::taint::{Taint, TaintEffect};
 use api::timing::profile::Profile;
 use api::view::{
     Endpoint, EndpointConditions, EndpointSlice, Evidence, EvidenceKind, IncidentSpec, IncidentStatus, Meta,
-    NodeIncident, ObjectReference, OwnerReference, Pod, PodSpec, ReplicaSet, ReplicaSetSpec, Tombstone, TombstoneSpec,
-    View, VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec,
+    NodeIncident, ObjectReference, OwnerReference, Pod, PodSpec, ReplicaSet, ReplicaSetSpec, Tombstone,
+    TombstoneSpec, View, VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec,
 };
 use api::{BootId, Epoch, NodeName, Rev, Time, Uid, annotation};
 use sim::config::{Config, START};
@@ -95,8 +95,13 @@ fn meta(name: &str, uid: &str) -> Meta {
 }
 
 fn owned(name: &str, uid: &str, kind: &str, node: &str) -> Pod {
-    let owner =
-        OwnerReference { kind: kind.into(), name: "owner".into(), uid: "owner".into(), controller: true, ..OwnerReference::default() };
+    let owner = OwnerReference {
+        kind: kind.into(),
+        name: "owner".into(),
+        uid: "owner".into(),
+        controller: true,
+        ..OwnerReference::default()
+    };
     let annotations = BTreeMap::from([(annotation::NODE_UID.to_owned(), format!("uid-{node}"))]);
     let metadata = Meta { owner_references: vec![owner], annotations, ..meta(name, uid) };
     let spec = PodSpec { node_name: node.into(), ..PodSpec::default() };
@@ -109,7 +114,11 @@ fn view(pod: Pod) -> Option<View> {
 
 fn fenced_incident(node: &str, name: &str) -> Option<View> {
     let evidence = vec![Evidence { kind: EvidenceKind::LeaseExpiry, at: START, detail: String::new() }];
-    let spec = IncidentSpec { node_name: node.into(), node_uid: Uid::from(format!("uid-{node}")), boot_id: "b1".into() };
+    let spec = IncidentSpec {
+        node_name: node.into(),
+        node_uid: Uid::from(format!("uid-{node}")),
+        boot_id: "b1".into(),
+    };
     let metadata = Meta { name: name.into(), ..Meta::default() };
     let status = IncidentStatus { evidence, ..IncidentStatus::default() };
     Some(View::NodeIncident(Arc::new(NodeIncident { metadata, spec, status })))
@@ -135,9 +144,17 @@ fn two_of_one_identity_are_found() {
     Story::new(&[]).start(instance("n1", "p1")).start(instance("n2", "p2")).says(&["S1"]);
     Story::new(&[]).start(instance("n1", "p1")).start(instance("n1", "p2")).says(&["S1"]);
     let mut one_after_the_other = Story::new(&[]);
-    one_after_the_other.start(instance("n1", "p1")).end(instance("n1", "p1")).start(instance("n2", "p2")).says(&[]);
+    one_after_the_other
+        .start(instance("n1", "p1"))
+        .end(instance("n1", "p1"))
+        .start(instance("n2", "p2"))
+        .says(&[]);
     let mut power_cut = Story::new(&[]);
-    power_cut.start(instance("n1", "p1")).fact(Observation::PoweredOff("n1".into())).start(instance("n2", "p2")).says(&[]);
+    power_cut
+        .start(instance("n1", "p1"))
+        .fact(Observation::PoweredOff("n1".into()))
+        .start(instance("n2", "p2"))
+        .says(&[]);
 }
 
 // Invariant S1: what a suspended machine may do.
@@ -165,7 +182,9 @@ fn a_pause_excuses_for_its_bound_and_no_longer() {
 #[test]
 fn an_old_pause_excuses_nothing() {
     let mut story = Story::new(&[]);
-    story.start(instance("n1", "p1")).fact(Observation::Suspended { machine: "n1".into(), clock_runs: false });
+    story
+        .start(instance("n1", "p1"))
+        .fact(Observation::Suspended { machine: "n1".into(), clock_runs: false });
     story.after(1000).fact(Observation::Resumed("n1".into()));
     story.after(20_000).start(instance("n2", "p2")).says(&["S1"]);
 }
@@ -173,7 +192,8 @@ fn an_old_pause_excuses_nothing() {
 // Invariant V1.
 #[test]
 fn a_single_volume_on_two_machines_is_found() {
-    let mount = |machine: &str, single| Observation::Mounted { machine: machine.into(), volume: "v".into(), single };
+    let mount =
+        |machine: &str, single| Observation::Mounted { machine: machine.into(), volume: "v".into(), single };
     Story::new(&[]).fact(mount("n1", true)).fact(mount("n2", true)).says(&["V1"]);
     Story::new(&[]).fact(mount("n1", false)).fact(mount("n2", false)).says(&[]);
     let unmount = Observation::Unmounted { machine: "n1".into(), volume: "v".into() };
@@ -203,7 +223,11 @@ fn an_exclusive_pod_goes_on_proof_or_its_nodes_word() {
     story.says(&["E1"]);
 
     let mut runs = Story::new(&[]);
-    runs.write("server-0/x", None, pod()).start(instance("n1", "p1")).write("server-0/x", None, fenced_incident("n1", "i"));
+    runs.write("server-0/x", None, pod()).start(instance("n1", "p1")).write(
+        "server-0/x",
+        None,
+        fenced_incident("n1", "i"),
+    );
     lost(&mut runs);
     runs.says(&["E1"]);
 
@@ -223,7 +247,11 @@ fn a_mounted_volume_is_not_detached() {
         let source = VolumeAttachmentSource { persistent_volume_name: "v".into() };
         let spec = VolumeAttachmentSpec { node_name: "n1".into(), source, ..VolumeAttachmentSpec::default() };
         let metadata = Meta { name: "va".into(), ..Meta::default() };
-        Some(View::VolumeAttachment(Arc::new(VolumeAttachment { metadata, spec, ..VolumeAttachment::default() })))
+        Some(View::VolumeAttachment(Arc::new(VolumeAttachment {
+            metadata,
+            spec,
+            ..VolumeAttachment::default()
+        })))
     };
     let mount = || Observation::Mounted { machine: "n1".into(), volume: "v".into(), single: true };
     Story::new(&[]).fact(mount()).write("attacher", attachment(), None).says(&["E1"]);
@@ -250,7 +278,11 @@ fn slice(ready: &[&str]) -> Option<View> {
         ..Endpoint::default()
     };
     let endpoints = ready.iter().map(endpoint).collect();
-    Some(View::EndpointSlice(Arc::new(EndpointSlice { metadata: meta("web", "s"), endpoints, ..EndpointSlice::default() })))
+    Some(View::EndpointSlice(Arc::new(EndpointSlice {
+        metadata: meta("web", "s"),
+        endpoints,
+        ..EndpointSlice::default()
+    })))
 }
 
 // Invariant B1.

@@ -12,7 +12,10 @@ fn check(text: &str, expected: &str) {
 
 #[test]
 fn what_is_not_known_is_named() {
-    check("nodes n1\nfly n1\n", "line 2, column 1: a line begins with at, by, not, always, never, seen, profile, set, servers, nodes, workload, seed, drift, delay, promise, mutation or end, not with `fly`");
+    check(
+        "nodes n1\nfly n1\n",
+        "line 2, column 1: a line begins with at, by, not, always, never, seen, profile, set, servers, nodes, workload, seed, drift, delay, promise, mutation or end, not with `fly`",
+    );
     check("nodes n1\nat 5s fly n1", "line 2, column 7: there is no act `fly`");
     check("nodes n1\nat 5s power-off n2", "line 2, column 17: there is no node `n2`");
     check("nodes n1\nby 5s node n2 gone", "line 2, column 12: there is no node `n2`");
@@ -22,14 +25,23 @@ fn what_is_not_known_is_named() {
          count, note, waits, leader, council or whole, not with `moon`",
     );
     check("mutation c99 must fail", "line 1, column 10: there is no mutation `c99`");
-    check("profile slow", "line 1, column 9: there is no timing profile \"slow\"; there are default, fast, kubernetes");
-    check("nodes n1\nat 5s crash server-1", "line 2, column 13: there is no server `server-1`: the first is server-0");
+    check(
+        "profile slow",
+        "line 1, column 9: there is no timing profile \"slow\"; there are default, fast, kubernetes",
+    );
+    check(
+        "nodes n1\nat 5s crash server-1",
+        "line 2, column 13: there is no server `server-1`: the first is server-0",
+    );
 }
 
 #[test]
 fn what_is_missing_or_too_much_is_named() {
     check("nodes n1\nat 5s", "line 2, column 6: here should be an act, but the line ends");
-    check("nodes n1\nat 5s power-off", "line 2, column 16: here should be the name of a node, but the line ends");
+    check(
+        "nodes n1\nat 5s power-off",
+        "line 2, column 16: here should be the name of a node, but the line ends",
+    );
     check("nodes n1\nat 5s calm now", "line 2, column 12: the line should end before `now`");
     check("# a story of nothing\n", "line 1, column 1: the scenario names no nodes");
     check("nodes n1 n1", "line 1, column 10: there is a node `n1` already");
@@ -39,7 +51,9 @@ fn what_is_missing_or_too_much_is_named() {
 #[test]
 fn times_have_units_and_an_order() {
     let looks = "a time looks like 10s, 6.8s, 500ms, 5m or 20s+6.8s, not like";
-    for (time, column) in [("5", 4), ("5h", 4), ("s", 4), ("1.2345s", 4), ("0.5ms", 4), ("5s+", 4), ("-1s", 4)] {
+    for (time, column) in
+        [("5", 4), ("5h", 4), ("s", 4), ("1.2345s", 4), ("0.5ms", 4), ("5s+", 4), ("-1s", 4)]
+    {
         check(&format!("nodes n1\nat {time} calm"), &format!("line 2, column {column}: {looks} `{time}`"));
     }
     check("nodes n1\nat 5s calm\nat 4s calm", "line 3, column 4: acts stand in the order of their times");
@@ -56,7 +70,10 @@ fn times_have_units_and_an_order() {
 
 #[test]
 fn columns_count_characters_not_bytes() {
-    check("nodes n1\nby 5s note node n1 X \"äöü\" too much", "line 2, column 28: the line should end before `too`");
+    check(
+        "nodes n1\nby 5s note node n1 X \"äöü\" too much",
+        "line 2, column 28: the line should end before `too`",
+    );
 }
 
 #[test]

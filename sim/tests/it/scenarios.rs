@@ -18,7 +18,8 @@ fn directory() -> PathBuf {
 fn files(ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(directory()).expect("the directory of scenarios is there");
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect();
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect();
     names.sort();
     names
 }
@@ -67,7 +68,9 @@ fn every_mutation_is_caught() {
         let scenario = scenario(file.name, file.text);
         for mutation in &scenario.mutations {
             let mut seeds = scenario.seed..scenario.seed + mutation.seeds;
-            let clean = |seed| run::run(&scenario, file.name, seed, Some(mutation.flaw), Keep::Last).report.is_clean();
+            let clean = |seed| {
+                run::run(&scenario, file.name, seed, Some(mutation.flaw), Keep::Last).report.is_clean()
+            };
             if seeds.all(clean) {
                 missed.push(format!("{}.txt: {}", file.name, mutation.flaw.name()));
             }
@@ -92,7 +95,8 @@ fn golden_traces_agree() {
 
 #[test]
 fn the_same_seed_is_the_same_run() {
-    let file = SHIPPED.iter().find(|file| file.name == "p01-stateful-pod-moves-on-proof").expect("it is shipped");
+    let file =
+        SHIPPED.iter().find(|file| file.name == "p01-stateful-pod-moves-on-proof").expect("it is shipped");
     let scenario = scenario(file.name, file.text);
     let once = || run::run(&scenario, file.name, 7, None, Keep::All).report.last;
     assert_eq!(once(), once());

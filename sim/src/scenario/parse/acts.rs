@@ -20,7 +20,11 @@ struct Cast<'n> {
     servers: usize,
 }
 
-pub(super) fn act(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>, servers: usize) -> Result<What, ParseError> {
+pub(super) fn act(
+    words: &mut Words<'_>,
+    nodes: &BTreeMap<NodeName, bool>,
+    servers: usize,
+) -> Result<What, ParseError> {
     let cast = Cast { nodes, servers };
     let verb = words.word("an act")?;
     let faults = match verb.text {
@@ -158,7 +162,11 @@ impl Cast<'_> {
     }
 
     /// One node or more, or all.
-    fn each_node(&self, words: &mut Words<'_>, fault: fn(NodeName) -> Fault) -> Result<Vec<Fault>, ParseError> {
+    fn each_node(
+        &self,
+        words: &mut Words<'_>,
+        fault: fn(NodeName) -> Fault,
+    ) -> Result<Vec<Fault>, ParseError> {
         if words.maybe("nodes") {
             return Ok(self.machines().map(fault).collect());
         }
@@ -169,7 +177,11 @@ impl Cast<'_> {
         Ok(faults)
     }
 
-    fn each_server(&self, words: &mut Words<'_>, fault: fn(usize) -> Fault) -> Result<Vec<Fault>, ParseError> {
+    fn each_server(
+        &self,
+        words: &mut Words<'_>,
+        fault: fn(usize) -> Fault,
+    ) -> Result<Vec<Fault>, ParseError> {
         if words.maybe("servers") {
             return Ok((0..self.servers).map(fault).collect());
         }
@@ -189,7 +201,11 @@ impl Cast<'_> {
     }
 
     /// `n1,n2 from servers` both ways, `n1 to server-0` one way.
-    fn link(&self, words: &mut Words<'_>, fault: fn(Party, Party) -> Fault) -> Result<Vec<Fault>, ParseError> {
+    fn link(
+        &self,
+        words: &mut Words<'_>,
+        fault: fn(Party, Party) -> Fault,
+    ) -> Result<Vec<Fault>, ParseError> {
         let ones = self.parties(words)?;
         let how = words.word("`from` or `to`")?;
         let both = match how.text {
@@ -236,7 +252,8 @@ impl Cast<'_> {
 /// `key:Effect` or `key=value:Effect`.
 fn taint(words: &mut Words<'_>) -> Result<Taint, ParseError> {
     let word = words.word("a taint such as key=value:NoExecute")?;
-    let wrong = || words.wrong(word, format!("a taint looks like key=value:NoExecute, not like `{}`", word.text));
+    let wrong =
+        || words.wrong(word, format!("a taint looks like key=value:NoExecute, not like `{}`", word.text));
     let (name, effect) = word.text.rsplit_once(':').ok_or_else(wrong)?;
     let effect = effect_of(effect).ok_or_else(wrong)?;
     let (key, value) = name.split_once('=').unwrap_or((name, ""));

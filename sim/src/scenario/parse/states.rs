@@ -160,7 +160,10 @@ fn condition(words: &mut Words<'_>) -> Result<(String, ConditionStatus, Option<S
         "False" => ConditionStatus::False,
         "Unknown" => ConditionStatus::Unknown,
         _ => {
-            let text = format!("a condition looks like Ready=True, Ready=False or Ready=Unknown, not like `{}`", word.text);
+            let text = format!(
+                "a condition looks like Ready=True, Ready=False or Ready=Unknown, not like `{}`",
+                word.text
+            );
             return Err(words.wrong(word, text));
         }
     };
@@ -192,7 +195,9 @@ fn pod_state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<
                 "ready" => PodState::Ready(false),
                 "running" => running(words, nodes, false)?,
                 other => {
-                    let text = format!("a pod is not terminating, not ready or not running; `{other}` is something else");
+                    let text = format!(
+                        "a pod is not terminating, not ready or not running; `{other}` is something else"
+                    );
                     return Err(words.wrong(what, text));
                 }
             }
@@ -215,7 +220,11 @@ fn pod_state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<
     })
 }
 
-fn running(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>, is: bool) -> Result<PodState, ParseError> {
+fn running(
+    words: &mut Words<'_>,
+    nodes: &BTreeMap<NodeName, bool>,
+    is: bool,
+) -> Result<PodState, ParseError> {
     let place = if words.maybe("on") { Some(node(words, nodes)?) } else { None };
     Ok(PodState::Running(place, is))
 }
@@ -279,7 +288,9 @@ fn note(words: &mut Words<'_>) -> Result<State, ParseError> {
 
 fn phase_of(text: &str) -> Option<IncidentPhase> {
     use IncidentPhase::{Closed, Dead, Fenced, Fencing, Recovering, Suspect};
-    [Suspect, Dead, Fencing, Fenced, Recovering, Closed].into_iter().find(|phase| format!("{phase:?}") == text)
+    [Suspect, Dead, Fencing, Fenced, Recovering, Closed]
+        .into_iter()
+        .find(|phase| format!("{phase:?}") == text)
 }
 
 fn pod_phase_of(text: &str) -> Option<PodPhase> {

@@ -111,7 +111,9 @@ impl<'l> Words<'l> {
         match self.next() {
             None => Ok(false),
             Some(word) if word.text == text => Ok(true),
-            Some(word) => Err(self.wrong(word, format!("here can be `{text}` or nothing, not `{}`", word.text))),
+            Some(word) => {
+                Err(self.wrong(word, format!("here can be `{text}` or nothing, not `{}`", word.text)))
+            }
         }
     }
 
@@ -139,13 +141,15 @@ impl<'l> Words<'l> {
     pub(super) fn ppm(&mut self) -> Result<u32, ParseError> {
         let word = self.word("a drift such as 10000ppm")?;
         let number = word.text.strip_suffix("ppm").and_then(|n| n.parse().ok());
-        number.ok_or_else(|| self.wrong(word, format!("a drift looks like 10000ppm, not like `{}`", word.text)))
+        number
+            .ok_or_else(|| self.wrong(word, format!("a drift looks like 10000ppm, not like `{}`", word.text)))
     }
 
     /// A share in per mille, written `10%` or `2.5%`.
     pub(super) fn share(&mut self) -> Result<u32, ParseError> {
         let word = self.word("a share such as 10%")?;
-        let number = word.text.strip_suffix('%').and_then(|n| decimal(n, 10)).and_then(|n| u32::try_from(n).ok());
+        let number =
+            word.text.strip_suffix('%').and_then(|n| decimal(n, 10)).and_then(|n| u32::try_from(n).ok());
         let number = number.filter(|n| *n <= 1000);
         number.ok_or_else(|| self.wrong(word, format!("a share looks like 10%, not like `{}`", word.text)))
     }
@@ -158,7 +162,8 @@ impl<'l> Words<'l> {
 
     fn time_of(&self, word: Word<'_>, text: &str) -> Result<Duration, ParseError> {
         let wrong = || {
-            let text = format!("a time looks like 10s, 6.8s, 500ms, 5m or 20s+6.8s, not like `{}`", word.text);
+            let text =
+                format!("a time looks like 10s, 6.8s, 500ms, 5m or 20s+6.8s, not like `{}`", word.text);
             self.wrong(word, text)
         };
         let mut sum = Duration::ZERO;

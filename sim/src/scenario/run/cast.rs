@@ -51,7 +51,9 @@ impl Cast<'_> {
         let mut faults = Vec::new();
         for one in self.parties(one) {
             // A name may mean what stands on the other side; nobody is cut off from himself.
-            faults.extend(others.iter().filter(|other| **other != one).map(|other| fault(one.clone(), other.clone())));
+            faults.extend(
+                others.iter().filter(|other| **other != one).map(|other| fault(one.clone(), other.clone())),
+            );
         }
         faults
     }

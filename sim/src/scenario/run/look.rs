@@ -59,7 +59,9 @@ impl Seen {
             State::Note { about, reason, text } => self.is_noted(about, reason, text),
             State::Waits(reason, text) => {
                 let mut reasons = stage.cluster.reasons().into_iter();
-                reasons.any(|(_, key, r, message)| r == *reason && (message.contains(text) || key.contains(text)))
+                reasons.any(|(_, key, r, message)| {
+                    r == *reason && (message.contains(text) || key.contains(text))
+                })
             }
             State::Leader(server) => stage.cluster.leader().is_some_and(|(leader, _)| leader == *server),
             State::Council(name, has) => sits(scene, self.node(name)) == *has,
@@ -75,14 +77,18 @@ impl Seen {
                 let known = self.uids.get(&ObjectKey::node(name).to_string());
                 node.is_some_and(|n| (Some(&n.metadata.uid) == known) == *same)
             }
-            NodeState::Condition(kind, status, reason) => node.and_then(|n| n.condition(kind)).is_some_and(|c| {
-                c.status == *status && reason.as_ref().is_none_or(|reason| c.reason == *reason)
-            }),
-            NodeState::Taint { key, effect, there } => node.is_some_and(|n| has_taint(n, key, *effect) == *there),
-            NodeState::Incident(phase) => newest_incident(scene, name).is_some_and(|i| i.status.phase == *phase),
-            NodeState::NoIncident => {
-                !scene.incidents().any(|i| i.is_open() && i.spec.node_name == *name)
+            NodeState::Condition(kind, status, reason) => {
+                node.and_then(|n| n.condition(kind)).is_some_and(|c| {
+                    c.status == *status && reason.as_ref().is_none_or(|reason| c.reason == *reason)
+                })
             }
+            NodeState::Taint { key, effect, there } => {
+                node.is_some_and(|n| has_taint(n, key, *effect) == *there)
+            }
+            NodeState::Incident(phase) => {
+                newest_incident(scene, name).is_some_and(|i| i.status.phase == *phase)
+            }
+            NodeState::NoIncident => !scene.incidents().any(|i| i.is_open() && i.spec.node_name == *name),
             NodeState::Fenced(kind) => scene.incidents().filter(|i| i.spec.node_name == *name).any(|i| {
                 i.status.evidence.iter().any(|evidence| kind.is_none_or(|kind| evidence.kind == kind))
             }),
@@ -108,9 +114,11 @@ impl Seen {
                 let key = ObjectKey::namespaced(Kind::Pod, &name.namespace, name.name.clone()).to_string();
                 pod.is_some_and(|p| (self.uids.get(&key) == Some(&p.metadata.uid)) == *same)
             }
-            PodState::Condition(kind, status, reason) => pod.and_then(|p| p.condition(kind)).is_some_and(|c| {
-                c.status == *status && reason.as_ref().is_none_or(|reason| c.reason == *reason)
-            }),
+            PodState::Condition(kind, status, reason) => {
+                pod.and_then(|p| p.condition(kind)).is_some_and(|c| {
+                    c.status == *status && reason.as_ref().is_none_or(|reason| c.reason == *reason)
+                })
+            }
         }
     }
 
@@ -129,7 +137,8 @@ impl Seen {
                 let node = self.node(node);
                 scene.of_kind(Kind::VolumeAttachment).any(|view| {
                     let View::VolumeAttachment(va) = view else { return false };
-                    let is_it = va.spec.source.persistent_volume_name == *volume && va.spec.node_name == *node;
+                    let is_it =
+                        va.spec.source.persistent_volume_name == *volume && va.spec.node_name == *node;
                     is_it && (va.status.attached || !*is)
                 }) == *is
             }
@@ -143,15 +152,17 @@ impl Seen {
         let State::Count { metric, labels, .. } = state else { return 0 };
         let fits = |count: &Count| {
             count.metric == metric
-                && labels.iter().all(|(k, v)| count.labels.iter().any(|(label, value)| label == k && value == v))
+                && labels
+                    .iter()
+                    .all(|(k, v)| count.labels.iter().any(|(label, value)| label == k && value == v))
         };
         self.counts.iter().filter(|(count, _)| fits(count)).map(|(_, n)| n).sum()
     }
 
     fn is_noted(&self, about: &str, reason: &str, text: &str) -> bool {
-        let about = about.strip_prefix("node/").map_or(about.to_owned(), |name| {
-            format!("node/{}", self.node(&NodeName::from(name)))
-        });
+        let about = about
+            .strip_prefix("node/")
+            .map_or(about.to_owned(), |name| format!("node/{}", self.node(&NodeName::from(name))));
         self.notes.iter().any(|(a, r, message)| *a == about && *r == reason && message.contains(text))
     }
 
@@ -165,7 +176,8 @@ impl Seen {
             State::Leads(service, _) => {
                 let slices = slices_of(scene, service);
                 let ready = slices.iter().flat_map(|s| &s.endpoints).filter(|e| e.conditions.ready);
-                let ready: Vec<String> = ready.map(|e| format!("{} on {}", e.target_ref.name, e.node_name)).collect();
+                let ready: Vec<String> =
+                    ready.map(|e| format!("{} on {}", e.target_ref.name, e.node_name)).collect();
                 format!("it leads to [{}]", ready.join(", "))
             }
             State::Volume(volume, _) => describe_volume(scene, volume),
@@ -173,12 +185,14 @@ impl Seen {
             State::Count { .. } => format!("it is {}", self.counted(state)),
             State::Note { about, .. } => {
                 let notes = self.notes.iter().filter(|(a, ..)| a == about);
-                let notes: Vec<String> = notes.map(|(_, reason, message)| format!("{reason}: {message}")).collect();
+                let notes: Vec<String> =
+                    notes.map(|(_, reason, message)| format!("{reason}: {message}")).collect();
                 format!("about it was said [{}]", notes.join("; "))
             }
             State::Waits(..) => {
                 let reasons = stage.cluster.reasons().into_iter();
-                let reasons: Vec<String> = reasons.map(|(_, key, reason, text)| format!("{key} {reason}: {text}")).collect();
+                let reasons: Vec<String> =
+                    reasons.map(|(_, key, reason, text)| format!("{key} {reason}: {text}")).collect();
                 format!("the leader waits for [{}]", reasons.join("; "))
             }
             State::Leader(_) => format!("leader is {:?}", stage.cluster.leader()),
@@ -214,7 +228,10 @@ fn moving<'s>(scene: &'s Scene, pod: &PodName) -> Vec<&'s NodeName> {
 }
 
 fn pods_of(scene: &Scene, owner: &Name) -> u64 {
-    scene.pods().filter(|p| p.is_active() && p.metadata.controller().is_some_and(|o| o.name == *owner)).count() as u64
+    scene
+        .pods()
+        .filter(|p| p.is_active() && p.metadata.controller().is_some_and(|o| o.name == *owner))
+        .count() as u64
 }
 
 fn slices_of<'s>(scene: &'s Scene, service: &Name) -> Vec<&'s EndpointSlice> {
@@ -257,13 +274,16 @@ fn describe_node(scene: &Scene, name: &NodeName) -> String {
         let evidence: Vec<String> = i.status.evidence.iter().map(|e| format!("{:?}", e.kind)).collect();
         format!("{:?} [{}] held by {:?}", i.status.phase, evidence.join(", "), i.status.brakes)
     });
-    let ready = node.condition("Ready").map_or("no Ready".to_owned(), |c| format!("Ready={:?} {}", c.status, c.reason));
+    let ready = node
+        .condition("Ready")
+        .map_or("no Ready".to_owned(), |c| format!("Ready={:?} {}", c.status, c.reason));
     format!("node {name} has {ready}, taints [{}], incident {incident}", taints.join(", "))
 }
 
 fn describe_pod(scene: &Scene, name: &PodName) -> String {
     let running: Vec<&str> = moving(scene, name).into_iter().map(NodeName::as_str).collect();
-    let running = if running.is_empty() { "nowhere".to_owned() } else { format!("on {}", running.join(", ")) };
+    let running =
+        if running.is_empty() { "nowhere".to_owned() } else { format!("on {}", running.join(", ")) };
     let stone = if has_tombstone(scene, name) { ", with a tombstone" } else { "" };
     let Some(pod) = scene.pod(&name.namespace, &name.name) else {
         return format!("there is no pod {}, and it runs {running}{stone}", name.name);
@@ -278,7 +298,11 @@ fn describe_object(pod: &Pod) -> String {
     let conditions = pod.status.conditions.iter().filter(|c| c.status == ConditionStatus::True);
     let conditions: Vec<String> = conditions.map(|c| format!("{} {}", c.kind, c.reason)).collect();
     let (name, uid) = (&pod.metadata.name, &pod.metadata.uid);
-    format!("pod {name} ({uid}) is {:?} {place}, {ready}{going}, conditions [{}]", pod.status.phase, conditions.join(", "))
+    format!(
+        "pod {name} ({uid}) is {:?} {place}, {ready}{going}, conditions [{}]",
+        pod.status.phase,
+        conditions.join(", ")
+    )
 }
 
 fn describe_volume(scene: &Scene, volume: &Name) -> String {
@@ -297,4 +321,3 @@ fn describe_volume(scene: &Scene, volume: &Name) -> String {
     }
     format!("it is [{}]", places.join(", "))
 }
-
