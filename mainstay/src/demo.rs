@@ -82,6 +82,7 @@ fn seconds(span: Duration) -> String {
 }
 
 /// What a fact means for people who wait for the database; most mean nothing to them.
+#[allow(clippy::wildcard_enum_match_arm, reason = "the story picks what people want to hear")]
 fn line(fact: &Fact, host: &NodeName) -> Option<String> {
     match &fact.what {
         Observation::Started(instance) if instance.name.as_str() == DATABASE => {

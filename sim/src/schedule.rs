@@ -107,7 +107,7 @@ impl Draft {
         self.calm = self.calm.max(at);
     }
 
-    fn to_host_of(
+    fn at_host_of(
         &mut self,
         at: Duration,
         pod: &str,
@@ -184,7 +184,7 @@ enum Way {
 fn one_dies(draft: &mut Draft) {
     let at = WARM + draft.secs(0, 20);
     let ordinal = draft.chance.below(2);
-    draft.to_host_of(at, &format!("db-{ordinal}"), |node, _| Fault::PowerOff(node), Duration::ZERO);
+    draft.at_host_of(at, &format!("db-{ordinal}"), |node, _| Fault::PowerOff(node), Duration::ZERO);
     if draft.is_automatic() {
         draft.promises.insert(Promise::FailsOver);
     }
@@ -254,10 +254,10 @@ fn quick_reboot(draft: &mut Draft) {
     let pod = ["db-0", "db-1"][draft.chance.index(2)];
     if draft.is_automatic() && draft.coin() {
         let span = draft.secs(5, 60);
-        draft.to_host_of(at, pod, Fault::AnnouncedReboot, span);
+        draft.at_host_of(at, pod, Fault::AnnouncedReboot, span);
     } else {
         let span = draft.ms(200, window);
-        draft.to_host_of(at, pod, Fault::Reboot, span);
+        draft.at_host_of(at, pod, Fault::Reboot, span);
     }
     draft.promises.insert(Promise::NothingMoves);
     draft.calm = draft.calm + draft.ms(1000, 5000);

@@ -156,7 +156,17 @@ fn of_write(
                     .any(|c| c.starts_with("on ") || c.starts_with("terminating") || c == "Failed"),
                 Kind::NodeIncident | Kind::Tombstone => true,
                 Kind::Node => changes.iter().any(|c| c.starts_with("taint")),
-                _ => false,
+                Kind::Lease
+                | Kind::ReplicaSet
+                | Kind::Deployment
+                | Kind::StatefulSet
+                | Kind::DaemonSet
+                | Kind::PersistentVolume
+                | Kind::PersistentVolumeClaim
+                | Kind::VolumeAttachment
+                | Kind::Service
+                | Kind::EndpointSlice
+                | Kind::Council => false,
             };
             Some(("changed", format!("{key} {}", changes.join(" ")), uid, is_story))
         }

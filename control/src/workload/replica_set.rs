@@ -3,7 +3,7 @@
 //! Responsible for: making what is missing, deleting what is too many, the counts of the status. Leaves Failed and
 //! Succeeded pods to garbage collection: they are not counted and not touched.
 //!
-//! Invariant R1: a pod that terminates or has ended does not count, so it is replaced at once; nothing else makes a
+//! Invariant W1: a pod that terminates or has ended does not count, so it is replaced at once; nothing else makes a
 //! set have more pods than it wants. The revision barrier of the queue holds the next decision until this one is seen,
 //! so that no expectations have to be remembered.
 

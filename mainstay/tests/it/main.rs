@@ -1,5 +1,7 @@
 //! Tests of the binary: what it prints, and how it ends.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests; the setting covers only #[test]")]
+
 use std::process::{Command, Output};
 
 fn mainstay(arguments: &[&str]) -> Output {

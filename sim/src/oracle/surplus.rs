@@ -1,4 +1,4 @@
-//! R1: no more pods than wished.
+//! W1: no more pods than wished.
 //!
 //! Responsible for: counting, at each creation, the pods of the owner that have neither ended nor begun to end. Leaves
 //! pods on dead nodes aside: they count until they are failed or deleted, which is what explains them.
@@ -17,7 +17,7 @@ use crate::observe::{Fact, Observation};
 /// A view may be this old and still be decided on. Longer than every stale view that a schedule makes.
 const WISH_AGE_MAX: Duration = Duration::from_secs(30);
 
-/// Invariant R1.
+/// Invariant W1.
 #[derive(Debug, Default)]
 pub(super) struct Workloads {
     /// Active pods by owner.

@@ -121,10 +121,10 @@ impl<'s> Run<'s> {
     }
 
     fn fold(&mut self, fact: &Fact) {
-        match &fact.what {
-            Observation::Noted(note) => self.seen.note(note),
-            Observation::Counted(count) => self.seen.count(count),
-            _ => {}
+        if let Observation::Noted(note) = &fact.what {
+            self.seen.note(note);
+        } else if let Observation::Counted(count) = &fact.what {
+            self.seen.count(count);
         }
         if self.first_deed.is_some_and(|at| fact.at >= at)
             && let Some(line) = Line::of(fact).filter(|line| line.is_story)

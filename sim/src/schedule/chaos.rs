@@ -12,8 +12,11 @@ use crate::fault::{Fault, Party};
 /// When the last fault begins, after the warm-up.
 const TROUBLE: u64 = 80_000;
 
+/// Adds faults of one kind, from that moment on.
+type Kind = fn(&mut Draft, Duration);
+
 /// The kinds of faults with their weights.
-const KINDS: [(u64, fn(&mut Draft, Duration)); 19] = [
+const KINDS: [(u64, Kind); 19] = [
     (14, power),
     (6, reboot),
     (3, announced),

@@ -369,7 +369,7 @@ fn a_panic_is_a_finding() {
     story.says(&["D1"]);
 }
 
-// Invariant R1.
+// Invariant W1.
 #[test]
 fn more_pods_than_wished_are_found() {
     let set = |replicas| {
@@ -383,12 +383,12 @@ fn more_pods_than_wished_are_found() {
     story.write("human", None, set(2)).write(by, None, pod(1)).write(by, None, pod(2)).says(&[]);
     // A wish that was seen late counts for a while.
     story.write("human", set(2), set(1)).says(&[]);
-    story.after(40_000).write(by, None, pod(3)).says(&["R1"]);
+    story.after(40_000).write(by, None, pod(3)).says(&["W1"]);
 
     let mut daemons = Story::new(&[]);
     let daemon = |uid: &str| view(owned(uid, uid, "DaemonSet", "n1"));
     daemons.write("server-0/x", None, daemon("d1")).says(&[]);
-    daemons.write("server-0/x", None, daemon("d2")).says(&["R1"]);
+    daemons.write("server-0/x", None, daemon("d2")).says(&["W1"]);
 }
 
 // Invariant F2.

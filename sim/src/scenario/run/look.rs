@@ -206,10 +206,7 @@ impl Seen {
 }
 
 fn node<'s>(scene: &'s Scene, name: &NodeName) -> Option<&'s Node> {
-    match scene.object(&ObjectKey::node(name))? {
-        View::Node(node) => Some(node),
-        _ => None,
-    }
+    if let View::Node(node) = scene.object(&ObjectKey::node(name))? { Some(node) } else { None }
 }
 
 fn has_taint(node: &Node, key: &str, effect: Option<TaintEffect>) -> bool {
@@ -235,10 +232,9 @@ fn pods_of(scene: &Scene, owner: &Name) -> u64 {
 }
 
 fn slices_of<'s>(scene: &'s Scene, service: &Name) -> Vec<&'s EndpointSlice> {
-    let slices = scene.of_kind(Kind::EndpointSlice).filter_map(|view| match view {
-        View::EndpointSlice(slice) => Some(&**slice),
-        _ => None,
-    });
+    let slices = scene
+        .of_kind(Kind::EndpointSlice)
+        .filter_map(|view| if let View::EndpointSlice(slice) = view { Some(&**slice) } else { None });
     let label = api::annotation::SERVICE_NAME;
     let of_service = |s: &&EndpointSlice| {
         s.metadata.namespace == Namespace::from(NAMESPACE)
