@@ -113,9 +113,18 @@ impl Ground {
         (!self.synced && self.plan_complete).then(|| self.started + LIST_PATIENCE)
     }
 
+    /// The Node uid that the pod is bound to; empty if only the name counts. Identity by uid belongs to the automatic
+    /// layer: upstream's agent takes what is bound to its name (V-16).
+    fn meant_for(&self, pod: &Pod) -> Uid {
+        match self.automatic {
+            Automatic::On => pod.node_uid(),
+            Automatic::Off => Uid::default(),
+        }
+    }
+
     /// Why that pod must not be here, if so.
     pub fn reason_to_stop(&self, pod: &Pod, exclusive: bool) -> Option<Why> {
-        let meant_for = pod.node_uid();
+        let meant_for = self.meant_for(pod);
         if self.doomed.contains(&pod.metadata.uid) {
             return Some(Why::Removed);
         }
@@ -133,7 +142,7 @@ impl Ground {
 
     /// True if the pod is bound to this very Node object, or to its name by somebody who knows no more (P86).
     pub fn is_ours(&self, pod: &Pod) -> bool {
-        let meant_for = pod.node_uid();
+        let meant_for = self.meant_for(pod);
         !self.uid.is_empty() && (meant_for.is_empty() || meant_for == self.uid)
     }
 

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use api::timing::Automatic;
 use api::view::{Pod, PodPhase};
 use api::{Duration, Name, Time};
 
@@ -197,7 +198,7 @@ fn may_begin(worker: &mut Worker, ground: &Ground, now: Time) -> bool {
         return false;
     }
     // The Node object that the pod was bound to is gone: the pod is an orphan, and this machine becomes another node.
-    if ground.node_gone {
+    if ground.node_gone && ground.automatic == Automatic::On {
         return false;
     }
     // 2. The list that wants the pod is confirmed: the API's, or the ledger's while no server answers.
