@@ -85,7 +85,7 @@ fn stamp(key: &ObjectKey, tree: &mut Value, uid: &Uid, on: &Occasion<'_>) {
 fn identify_node(pod: &mut Value, on: &Occasion<'_>) {
     let name = t::text(pod, &["spec", "nodeName"]).to_owned();
     let uid = match on.caller {
-        _ if name.is_empty() => None,
+        _ if name.is_empty() || !on.law.node_identity => None,
         Caller::Node { name: own, uid } if own.as_str() == name => Some(uid.clone()),
         Caller::Node { .. } | Caller::Controller | Caller::User => {
             tombstone::node(&name.as_str().into(), on).map(|node| node.metadata.uid.clone())

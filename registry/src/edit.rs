@@ -44,7 +44,7 @@ pub fn edit(key: &ObjectKey, tree: &mut Value, edit: &Edit, on: &Occasion<'_>) -
         Edit::NodeReport(report) => node::report(tree, report, on.now),
         Edit::Unschedulable(wish) => node::unschedulable(tree, *wish),
         Edit::Renew { holder, uid, at } => node::renew(tree, holder, uid, *at),
-        Edit::Bind { node, node_uid } => pod::bind(key, tree, node, node_uid, on.now)?,
+        Edit::Bind { node, node_uid } => pod::bind(key, tree, node, node_uid, on)?,
         Edit::PodConditions(conditions) => status::conditions(tree, conditions, on.now),
         Edit::FailPod { reason, message, condition } => {
             pod::fail(tree, reason, message, condition.as_ref(), on.now)

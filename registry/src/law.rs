@@ -14,6 +14,9 @@ pub struct Law {
     pub carry_taint_time: bool,
     /// An exclusive pod that may still run leaves a tombstone. Off in stock Kubernetes.
     pub tombstones: bool,
+    /// A pod is bound to the uid of a Node, not only to a name (P86). Off in stock Kubernetes, where a machine inherits
+    /// what is bound to its name (V-16).
+    pub node_identity: bool,
     /// How long a pod without a toleration of its own stays on a node that is not ready.
     pub not_ready_toleration_secs: i64,
     /// How long a pod without a toleration of its own stays on a node that is unreachable.
@@ -31,7 +34,7 @@ pub const TOLERATION_SECS_DEFAULT: i64 = 300;
 impl Law {
     /// The law of the `kubernetes` profile: upstream's behaviour exactly.
     pub fn kubernetes() -> Self {
-        Self { carry_taint_time: false, tombstones: false, ..Self::default() }
+        Self { carry_taint_time: false, tombstones: false, node_identity: false, ..Self::default() }
     }
 
     /// True if a pod that may still run leaves a tombstone.
@@ -45,6 +48,7 @@ impl Default for Law {
         Self {
             carry_taint_time: true,
             tombstones: true,
+            node_identity: true,
             not_ready_toleration_secs: TOLERATION_SECS_DEFAULT,
             unreachable_toleration_secs: TOLERATION_SECS_DEFAULT,
             flaw: None,

@@ -38,11 +38,12 @@ pub(super) fn bind(
     tree: &mut Value,
     node: &NodeName,
     node_uid: &Uid,
-    now: Time,
+    on: &Occasion<'_>,
 ) -> Result<bool, Refusal> {
+    let identity = if on.law.node_identity { node_uid.as_str() } else { "" };
     let bound_to = t::text(tree, &["spec", "nodeName"]);
     let bound_uid = t::text(tree, &["metadata", "annotations", NODE_UID]);
-    if bound_to == node.as_str() && bound_uid == node_uid.as_str() {
+    if bound_to == node.as_str() && bound_uid == identity {
         return Ok(false);
     }
     if !t::text(tree, &["metadata", "deletionTimestamp"]).is_empty() {
@@ -54,9 +55,11 @@ pub(super) fn bind(
         return Err(Refusal::conflict(key, why));
     }
     t::set(t::fields(tree, &["spec"]), "nodeName", node.as_str());
-    t::set(t::fields(tree, &["metadata", "annotations"]), NODE_UID, node_uid.as_str());
-    let scheduled = Condition::new("PodScheduled", ConditionStatus::True, "", "", now);
-    condition::set(t::fields(tree, &["status"]), &scheduled, now);
+    if !identity.is_empty() {
+        t::set(t::fields(tree, &["metadata", "annotations"]), NODE_UID, identity);
+    }
+    let scheduled = Condition::new("PodScheduled", ConditionStatus::True, "", "", on.now);
+    condition::set(t::fields(tree, &["status"]), &scheduled, on.now);
     Ok(true)
 }
 
