@@ -4,7 +4,9 @@
 //! as long as nothing enforces, watches or tests the invariant there; otherwise it lists, each between backticks:
 //! - code: files of the crates that must contain `Invariant <id>`;
 //! - oracle: names under which the simulator knows it, in a file under `sim/src` that contains `Invariant <id>` or the id as a string;
-//! - test: test functions or scenario files, in a file that contains `Invariant <id>`.
+//! - test: test functions, in a file that contains `Invariant <id>`, or scenario files with the id in a comment.
+//!
+//! One mark may name several: `Invariant P4 (C15)`, `Invariant C6, C8`.
 //!
 //! In the other direction every `Invariant <id>` in code must have its row.
 
@@ -73,10 +75,11 @@ fn unsupported(tree: &Tree, row: &Row<'_>) -> Vec<String> {
         }
     }
     for name in markdown::code_spans(test) {
-        let holds = |(path, text): (&str, &str)| {
-            path == name || path.ends_with(".rs") && text.contains(&format!("fn {name}("))
+        let shows = |(path, text): (&str, &str)| match path.ends_with(".rs") {
+            true => text.contains(&format!("fn {name}(")) && speaks_of(text, id),
+            false => path == name && comments_on(text, id),
         };
-        if !tree.files().any(|(path, text)| holds((path, text)) && speaks_of(text, id)) {
+        if !tree.files().any(shows) {
             advice.push(format!("write `{MARK}{id}` beside the test `{name}`, or name another test"));
         }
     }
@@ -93,7 +96,7 @@ fn cited(tree: &Tree) -> Vec<(&str, usize, &str)> {
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".rs") && !path.starts_with("xtask/"))
     {
         for (index, line) in text.lines().enumerate() {
-            let ids = line.split(MARK).skip(1).map(first_word).filter(|id| is_id(id));
+            let ids = line.split(MARK).skip(1).flat_map(leading_ids);
             cited.extend(ids.map(|id| (path, index + 1, id)));
         }
     }
@@ -101,11 +104,19 @@ fn cited(tree: &Tree) -> Vec<(&str, usize, &str)> {
 }
 
 fn speaks_of(text: &str, id: &str) -> bool {
-    text.split(MARK).skip(1).any(|rest| first_word(rest) == id)
+    text.split(MARK).skip(1).any(|rest| leading_ids(rest).any(|found| found == id))
 }
 
-fn first_word(text: &str) -> &str {
-    text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("")
+/// Whether a comment of a scenario file names the id.
+fn comments_on(text: &str, id: &str) -> bool {
+    let mut comments = text.lines().filter_map(|line| line.strip_prefix('#'));
+    comments.any(|comment| comment.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == id))
+}
+
+/// The ids with which a text begins: `P4` and `C15` of `P4 (C15): a boot ...`.
+fn leading_ids(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split([',', ' ', '(', ')', ':', '.', ';', '`', '"', '\n']);
+    words.filter(|word| !word.is_empty()).take_while(|word| is_id(word))
 }
 
 /// One or two capitals and a number: `S1`, `C14`.
@@ -127,7 +138,7 @@ mod tests {
     const CODE: (&str, &str) = ("agent/src/a.rs", "// Invariant S1: never two.\n");
     const ORACLE: (&str, &str) = ("sim/src/oracle.rs", "(\"S1\", \"never-two\")\n");
     const TEST: (&str, &str) = ("agent/tests/it/a.rs", "// Invariant S1.\nfn one_only() {}\n");
-    const SCENARIO: (&str, &str) = ("sim/scenarios/a.txt", "# Invariant S1\n");
+    const SCENARIO: (&str, &str) = ("sim/scenarios/a.txt", "# P86, S1: a story.\n");
 
     #[test]
     fn passes_a_row_that_is_borne_out() {
@@ -143,6 +154,15 @@ mod tests {
             let [a, b, c, d] = files;
             assert_eq!(found(&CHECK, [(DOCUMENT, ROW), a, b, c, d]), ["docs/invariants.md:3"], "{path}");
         }
+    }
+
+    #[test]
+    fn one_mark_may_name_several() {
+        let ids = |text| leading_ids(text).collect::<Vec<_>>();
+        assert_eq!(ids("P4 (C15): a boot, S1"), ["P4", "C15"]);
+        assert_eq!(ids("C6, C8.\nfn a() {}"), ["C6", "C8"]);
+        assert!(ids("names are no ids").is_empty());
+        assert!(speaks_of("/// Invariant C6, C8.", "C8") && !speaks_of("/// Invariant C6. C80", "C8"));
     }
 
     #[test]
