@@ -153,6 +153,11 @@ impl Action {
         Self::of(Verb::Edit(key.clone(), edit)).expecting(Expect::At(key, rev))
     }
 
+    /// Changes an object with this identity, whatever its revision: for edits that are right on any of them.
+    pub fn edit_of(key: ObjectKey, uid: Uid, edit: Edit) -> Self {
+        Self::of(Verb::Edit(key.clone(), edit)).expecting(Expect::Uid(key, uid))
+    }
+
     /// Deletes an object with this identity.
     pub fn delete(key: ObjectKey, uid: Uid, deletion: Deletion) -> Self {
         Self::of(Verb::Delete(key.clone(), deletion)).expecting(Expect::Uid(key, uid))

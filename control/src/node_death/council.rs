@@ -163,7 +163,7 @@ fn may_retire(world: &World) -> bool {
 }
 
 /// The memberships that a node may be using: from the last one it acknowledged to this term, else the oldest that is
-/// not retired, to the newest that was ever offered.
+/// not retired, to the newest that was ever offered. Invariant N2 (C13).
 pub fn in_use_by<'w>(world: &'w World, uid: &Uid) -> Vec<&'w Membership> {
     let Some(council) = world.council() else { return Vec::new() };
     let memberships = &council.view.spec.memberships;

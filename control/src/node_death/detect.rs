@@ -143,16 +143,17 @@ fn silence_by_lease(world: &World, node: &Node, now: Time) -> Silence {
 /// although its incident does not step back.
 fn silence_by_beat(world: &World, uid: &Uid, now: Time) -> Silence {
     let Some(incident) = world.open_incident(uid) else { return Silence { silent: false, look_at: None } };
+    // What the incident was opened for may be over: a node that speaks again is not silent, whatever is still to be
+    // done about what it held.
+    let dead_at = world.pulse.silent_since(uid) + world.settings().timing.dead;
+    let is_dead = now >= dead_at;
     match incident.status.phase {
         IncidentPhase::Suspect | IncidentPhase::Closed => Silence { silent: false, look_at: None },
         IncidentPhase::Dead | IncidentPhase::Fencing | IncidentPhase::Fenced => {
-            Silence { silent: !has_brake(incident) && !reports_since_dead(world, incident), look_at: None }
+            let excused = has_brake(incident) || reports_since_dead(world, incident);
+            Silence { silent: is_dead && !excused, look_at: (!is_dead).then_some(dead_at) }
         }
-        IncidentPhase::Recovering => {
-            let dead_at = world.pulse.silent_since(uid) + world.settings().timing.dead;
-            let silent = now >= dead_at;
-            Silence { silent, look_at: (!silent).then_some(dead_at) }
-        }
+        IncidentPhase::Recovering => Silence { silent: is_dead, look_at: (!is_dead).then_some(dead_at) },
     }
 }
 

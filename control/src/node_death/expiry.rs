@@ -45,12 +45,14 @@ pub fn expiry(world: &World, incident: &NodeIncident, now: Time) -> Expiry {
     if !is_armed(world, uid, &councils) {
         return Expiry::NotArmed;
     }
+    // Invariant C10.
     let drifts = !settings.lacks(Flaw::NoDrift);
     let timing = &settings.timing;
     let grant = if drifts { timing.grant_by_server() } else { timing.grant };
     let kill_bound = kill_bound(world, incident);
     let kill = if drifts { timing.kill_by_server(kill_bound) } else { kill_bound };
     let mut end = world.pulse.last_accepted(uid, settings) + grant;
+    // Invariant C14.
     if !settings.lacks(Flaw::NoClose) {
         let acks = world.pulse.acks(uid);
         for membership in councils {

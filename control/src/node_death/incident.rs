@@ -290,8 +290,10 @@ fn fenced(world: &World, incident: &Seen<NodeIncident>, now: Time) -> Decision {
     if let Some(node) = node
         && !carries_mark(node)
     {
+        // By identity, not by revision: a node that is back writes its status, and would outrun the mark for ever.
         let edit = Edit::Taints { add: vec![our_mark()], remove: Vec::new() };
-        return Decision::rest().with(Action::edit(ObjectKey::node(&node.name()), node.rev, edit));
+        let mark = Action::edit_of(ObjectKey::node(&node.name()), node.metadata.uid.clone(), edit);
+        return Decision::rest().with(mark);
     }
     let holds = release::held_by(world, incident);
     if incident.step_at(StepName::Released).is_none() && holds.is_empty() {

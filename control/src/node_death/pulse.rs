@@ -148,7 +148,7 @@ impl Pulse {
     }
 
     /// T of the protocol: when a beat of that node was last accepted, and for every node of which this term accepted
-    /// none the moment at which the term began (C5): an earlier leader may have granted until then.
+    /// none the moment at which the term began: an earlier leader may have granted until then. Invariant C5.
     pub fn last_accepted(&self, uid: &Uid, settings: &Settings) -> Time {
         let accepted = self.ears.get(uid).and_then(|e| e.accepted).unwrap_or(Time::ZERO);
         if settings.lacks(Flaw::Amnesia) {
@@ -203,7 +203,7 @@ impl Pulse {
             return true;
         };
         if ear.boot != beat.who.boot {
-            // Invariant P5.
+            // Invariant P5 (C16).
             if session <= ear.heard {
                 return false;
             }
@@ -244,6 +244,7 @@ impl Pulse {
     pub fn closed(&mut self, ack: &Closed, now: Time, settings: &Settings) -> bool {
         let Some((epoch, _)) = self.term else { return false };
         let Some(closing) = self.closing.get_mut(&ack.uid) else { return false };
+        // Invariant C12.
         let this_close = ack.epoch == epoch && ack.seq == closing.seq;
         if !this_close && !settings.lacks(Flaw::AnyAck) {
             return false;
@@ -267,7 +268,7 @@ pub fn answer(world: &mut World, epoch: Epoch, began: Time, now: Time) -> Vec<(N
         .pulse
         .ears
         .iter()
-        // Invariant P2: received before the read began.
+        // Invariant P2 (C11): received before the read began.
         .filter(|(_, ear)| ear.pending.first().is_some_and(|(_, received)| *received <= began))
         .map(|(uid, _)| uid.clone())
         .collect();
@@ -317,14 +318,14 @@ fn permission(world: &World, uid: &Uid, ear: &Ear) -> Permission {
     if ear.kill_bound > settings.timing.kill_bound {
         return Permission::Wait;
     }
-    // Invariant P4.
+    // Invariant P4 (C15).
     if node.recorded_boot() != ear.boot && !settings.lacks(Flaw::NoBoot) {
         return Permission::Wait;
     }
     let Some(incident) = world.open_incident(uid) else { return Permission::Granted };
     match incident.status.phase {
         IncidentPhase::Suspect | IncidentPhase::Dead => Permission::Granted,
-        // Invariant P3.
+        // Invariant P3 (C17).
         IncidentPhase::Fencing if settings.lacks(Flaw::RacingGrant) => Permission::Granted,
         IncidentPhase::Fencing => Permission::Wait,
         IncidentPhase::Fenced | IncidentPhase::Recovering if settings.lacks(Flaw::UnconfirmedGrant) => {

@@ -81,6 +81,7 @@ fn close(world: &mut World, now: Time) -> u64 {
     seq.expect("a close is sent")
 }
 
+// Invariant C5
 #[test]
 fn c05_a_new_leader_assumes_a_grant_from_the_moment_of_its_election() {
     let mut world = world("Fencing");
@@ -93,6 +94,7 @@ fn c05_a_new_leader_assumes_a_grant_from_the_moment_of_its_election() {
     assert_eq!(unaware, at(100));
 }
 
+// Invariant C6
 #[test]
 fn c06_an_acknowledgement_that_is_not_clean_counts_a_hold_later() {
     let mut world = world("Fencing");
@@ -103,6 +105,7 @@ fn c06_an_acknowledgement_that_is_not_clean_counts_a_hold_later() {
     assert_eq!(judge(&world, at(106)), Expiry::At(ms(105_000 + 10_100 + 2_222)));
 }
 
+// Invariant C10
 #[test]
 fn c10_every_wait_is_longer_by_the_drift() {
     let mut world = world("");
@@ -127,6 +130,7 @@ fn fold_incident(world: &mut World, phase: &str) {
     world.fold(&view.key(), Some(view), rev, at(203));
 }
 
+// Invariant P2, C11
 #[test]
 fn c11_a_beat_is_answered_only_by_a_read_that_began_after_it_came() {
     let mut world = world("");
@@ -148,6 +152,7 @@ fn a_grant_names_the_exclusive_pods_of_the_node_and_echoes_the_stamp() {
     assert_eq!(grant.council.as_ref().map(|c| c.epoch), Some(CouncilEpoch(1)));
 }
 
+// Invariant C12
 #[test]
 fn c12_an_acknowledgement_of_an_older_close_does_not_count() {
     let mut world = world("Fencing");
@@ -157,6 +162,7 @@ fn c12_an_acknowledgement_of_an_older_close_does_not_count() {
     assert_eq!(judge(&world, at(106)), Expiry::Unclosed);
 }
 
+// Invariant N2, C13
 #[test]
 fn c13_every_council_that_the_node_may_be_using_is_closed_and_counted() {
     let text = "
@@ -184,6 +190,7 @@ fn c13_every_council_that_the_node_may_be_using_is_closed_and_counted() {
     assert_eq!(judge(&world, at(205)), Expiry::Since(ms(203_222)));
 }
 
+// Invariant C14
 #[test]
 fn c14_without_a_close_silence_proves_nothing() {
     let mut world = world("Fencing");
@@ -191,6 +198,7 @@ fn c14_without_a_close_silence_proves_nothing() {
     assert_eq!(judge(&world, at(100_000)), Expiry::Unclosed);
 }
 
+// Invariant P4, C15
 #[test]
 fn c15_an_unrecorded_boot_is_granted_nothing() {
     let mut world = world("");
@@ -198,6 +206,7 @@ fn c15_an_unrecorded_boot_is_granted_nothing() {
     assert_eq!(answer(&mut world, TERM, ms(200_003), ms(200_003)).len(), 0);
 }
 
+// Invariant P5, C16
 #[test]
 fn c16_a_late_beat_of_an_older_boot_is_not_heard() {
     let mut world = world("");
@@ -210,6 +219,7 @@ fn c16_a_late_beat_of_an_older_boot_is_not_heard() {
     );
 }
 
+// Invariant P3, C17
 #[test]
 fn c17_nothing_is_granted_while_evidence_is_judged_or_recorded() {
     for (phase, granted) in [("Suspect", true), ("Dead", true), ("Fencing", false)] {
