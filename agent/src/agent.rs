@@ -367,6 +367,7 @@ impl Agent {
         if silent {
             return;
         }
+        // Invariant C18.
         let guardless = self.settings.flaw == Some(Flaw::GuardlessBeat);
         let due = match self.heartbeat.beat(now) {
             None if guardless => self.heartbeat.guardless_beat(now),

@@ -428,6 +428,7 @@ impl Guard {
     }
 
     /// Prolongs a life that has not ended, as far as a majority of the newest council carries it.
+    /// Invariant O1: a majority that hears no server either lets run what runs.
     fn hold(&mut self, now: Stamp, ops: &mut Vec<Op>) {
         let held_until = self.held_until();
         if self.flaw == Some(Flaw::HoldRevives) && now < held_until {

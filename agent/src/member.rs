@@ -100,6 +100,7 @@ impl Member {
                 Some(GateWish::Open) | None => Verdict::Ignore,
             },
             (Some(std::cmp::Ordering::Greater) | None, wish) => {
+                // Invariant C9: on disk before it is acknowledged.
                 let entry = GateEntry { epoch: gate.epoch, seq: gate.seq, wish };
                 self.gates_by_uid.insert(gate.uid.clone(), entry);
                 if self.flaw == Some(Flaw::ForgetClose) { Verdict::Acknowledge } else { Verdict::Keep(entry) }

@@ -212,6 +212,7 @@ impl Cluster {
                 return Answered::Done(self.truth.head());
             }
         };
+        // Invariant G1.
         let term = (self.config.flaw != Some(Flaw::NoEpoch)).then(|| ticket.term());
         let author =
             Author { caller: &Caller::Controller, local: self.servers[server].clock.local(self.now), term };

@@ -124,6 +124,7 @@ fn a_kill_that_is_not_confirmed_ends_in_a_reboot() {
     assert!(step(&mut guard, 7100, Event::Wake).contains(&Op::Reboot), "2.2 s less a beat");
 }
 
+// Invariant O1
 #[test]
 fn a_majority_of_none_heres_holds_and_starts_nothing() {
     let mut guard = granted(None);

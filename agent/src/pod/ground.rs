@@ -114,7 +114,7 @@ impl Ground {
     }
 
     /// The Node uid that the pod is bound to; empty if only the name counts. Identity by uid belongs to the automatic
-    /// layer: upstream's agent takes what is bound to its name (V-16).
+    /// layer: upstream's agent takes what is bound to its name (V-16). Invariant U1.
     fn meant_for(&self, pod: &Pod) -> Uid {
         match self.automatic {
             Automatic::On => pod.node_uid(),

@@ -8,6 +8,7 @@ use api::view::AccessMode;
 
 use crate::body::{Body, exclusive, pod, uid, with_claim};
 
+// Invariant S1
 #[test]
 fn an_exclusive_pod_starts_only_when_it_is_granted() {
     let mut body = Body::booted();

@@ -219,6 +219,7 @@ fn p53_containers_that_nobody_wants_are_stopped_by_the_ledgers_word() {
     }
 }
 
+// Invariant U1
 #[test]
 fn p86_pods_of_another_node_object_are_neither_started_nor_spoken_of() {
     let mut body = Body::booted();

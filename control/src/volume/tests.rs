@@ -169,6 +169,7 @@ fn ad01_volumes_for_many_nodes_are_attached_to_many() {
     );
 }
 
+// Invariant V1
 #[test]
 fn v1_of_two_pods_that_want_it_at_once_the_older_gets_it() {
     check_volume(
@@ -182,6 +183,7 @@ fn v1_of_two_pods_that_want_it_at_once_the_older_gets_it() {
     );
 }
 
+// Invariant V1
 #[test]
 fn v1_an_attachment_that_is_being_deleted_still_counts() {
     check_volume(
@@ -582,6 +584,7 @@ fn p10_a_taint_set_by_hand_is_evidence_only_through_the_incident() {
     );
 }
 
+// Invariant E1
 #[test]
 fn e1_evidence_about_another_machine_does_not_count() {
     check_volume(
@@ -594,6 +597,7 @@ fn e1_evidence_about_another_machine_does_not_count() {
     );
 }
 
+// Invariant E1
 #[test]
 fn e1_evidence_of_an_incident_that_is_closed_does_not_count() {
     check_volume(

@@ -263,6 +263,7 @@ fn p86_a_node_made_anew_is_not_the_one_that_held_the_pod() {
     assert_eq!(tombstone["spec"]["reason"], "NodeDeleted");
 }
 
+// Invariant E1
 #[test]
 fn e1_evidence_must_stand_and_be_about_the_same_node() {
     let mut told = String::new();

@@ -42,6 +42,7 @@ fn a_node_is_suspected_after_two_seconds() {
     );
 }
 
+// Invariant N1
 #[test]
 fn one_incident_per_node_is_open() {
     let world = with("now 100s\n node n1 ready=True boot=b1 silent=3s\n incident n1 phase=Suspect");
@@ -69,6 +70,7 @@ fn p70_a_server_that_has_just_started_suspects_nobody() {
     );
 }
 
+// Invariant B1
 #[test]
 fn p69_all_silent_at_once_is_a_storm_and_opens_nothing() {
     let world = "
@@ -262,6 +264,7 @@ fn p92_a_fenced_node_is_marked_and_its_node_object_stays() {
 
 const MARKED: &str = "taint=node.kubernetes.io/out-of-service=mainstay:NoSchedule";
 
+// Invariant N3
 #[test]
 fn a_fenced_node_that_speaks_is_recovering_and_must_say_that_it_stopped() {
     let fenced = format!(
@@ -417,6 +420,7 @@ fn release_takes_what_a_controller_replaces_and_leaves_the_rest() {
     );
 }
 
+// Invariant E1
 #[test]
 fn nothing_is_released_before_there_is_evidence() {
     let world = with(
@@ -476,6 +480,7 @@ fn a_boot_is_recorded_once_no_incident_about_the_old_one_is_undecided() {
     );
 }
 
+// Invariant F3
 #[test]
 fn an_incident_ends_as_rebooted_when_another_boot_speaks() {
     let world = with(
@@ -491,6 +496,7 @@ fn an_incident_ends_as_rebooted_when_another_boot_speaks() {
     );
 }
 
+// Invariant T1
 #[test]
 fn a_tombstone_goes_on_evidence_that_stands() {
     let stone = "tombstone uid-db-0 pod=default/db-0 node=n1 boot=b1 claims=data";
