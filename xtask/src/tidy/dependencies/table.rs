@@ -44,7 +44,7 @@ pub(super) static CRATES: &[Crate] = &[
     Crate {
         name: "mainstay",
         kind: Kind::Body,
-        uses: &["agent", "api", "control", "registry", "sim", "store"],
+        uses: &["api", "sim"],
         tests_use: &[],
     },
     Crate { name: "xtask", kind: Kind::Dev, uses: &[], tests_use: &[] },
@@ -61,21 +61,15 @@ pub(super) static OUTSIDE: &[Outside] = &[
     Outside {
         name: "expect-test",
         used_by: &[],
-        tests_of: &["api", "store", "registry", "control", "agent", "sim", "mainstay"],
+        tests_of: &["registry", "control", "sim"],
         why: "expected text beside the test",
     },
     Outside { name: "jiff", used_by: &["api"], tests_of: &[], why: "RFC 3339 times (decision 0003)" },
-    Outside {
-        name: "pollster",
-        used_by: &[],
-        tests_of: &["store"],
-        why: "drives the asynchronous signatures of the store's suite",
-    },
     Outside { name: "proc-macro2", used_by: &["xtask"], tests_of: &[], why: "line numbers for `syn`" },
     Outside {
         name: "proptest",
         used_by: &[],
-        tests_of: &["api", "store", "registry", "control", "agent", "sim"],
+        tests_of: &["api", "store", "control", "agent"],
         why: "random worlds that shrink",
     },
     Outside {
@@ -98,8 +92,8 @@ pub(super) static OUTSIDE: &[Outside] = &[
     },
     Outside {
         name: "serde_json",
-        used_by: &["api", "registry", "agent", "sim", "mainstay"],
-        tests_of: &["control", "store"],
+        used_by: &["api", "registry", "sim", "mainstay"],
+        tests_of: &["control"],
         why: "objects are JSON trees (decision 0002)",
     },
     Outside { name: "syn", used_by: &["xtask"], tests_of: &[], why: "tidy reads Rust as Rust" },
