@@ -23,6 +23,7 @@ mod markdown;
 mod modules;
 mod names;
 mod parses;
+mod shown;
 mod size;
 mod tree;
 mod words;
@@ -56,6 +57,7 @@ pub(crate) static CHECKS: &[Check] = &[
     links::CHECK,
     invariants::CHECK,
     citations::CHECK,
+    shown::CHECK,
     documented::CHECK,
     decisions::CHECK,
 ];
