@@ -213,6 +213,10 @@ fn may_begin(worker: &mut Worker, ground: &Ground, now: Time) -> bool {
 
 fn bring_up(worker: &mut Worker, ground: &Ground, now: Time) -> Step {
     let Some(pod) = worker.pod().cloned() else { return Step::Nothing };
+    // A mount that was pulled while its containers came up: they would write beside the volume for ever.
+    if worker.seen.runs(&ground.boot) && pod.claims().any(|c| !worker.seen.has_mount(c)) {
+        return Step::Act(PodAct::Kill);
+    }
     let (name, image, attempt) = match container::next(&pod, worker, now) {
         Next::Ended(phase) => return end_by_itself(worker, ground, phase),
         Next::Wait(at) => {

@@ -44,6 +44,8 @@ pub(crate) struct Body {
     queue: VecDeque<Event>,
     /// While true, ops with an outcome wait in `held`.
     pub(crate) lag: bool,
+    /// Requests to the API wait until they are released; everything else is carried out at once.
+    pub(crate) slow_calls: bool,
     held: VecDeque<Op>,
     in_flight: BTreeMap<Uid, OpId>,
     addresses: u32,
@@ -129,6 +131,7 @@ impl Body {
             sent: Vec::new(),
             queue: VecDeque::new(),
             lag: false,
+            slow_calls: false,
             held: VecDeque::new(),
             in_flight: BTreeMap::new(),
             addresses: 0,
@@ -146,7 +149,8 @@ impl Body {
             let mut ops = Vec::new();
             self.agent.step(self.now, event, &mut ops);
             for op in ops {
-                if self.lag && op.id().is_some() {
+                let slow_call = self.slow_calls && matches!(op, Op::Call { .. });
+                if slow_call || (self.lag && op.id().is_some()) {
                     self.hold(op);
                 } else {
                     self.carry_out(op);
@@ -302,6 +306,14 @@ impl Body {
         let now = self.now;
         let seen = self.host.get_mut(&uid(name)).expect("the pod is on the host");
         end_containers(seen, code, now);
+        let seen = seen.clone();
+        self.send(Event::PodObserved(seen));
+    }
+
+    /// Something else than the agent takes the pod's mounts away.
+    pub(crate) fn pull_mounts(&mut self, name: &str) {
+        let seen = self.host.get_mut(&uid(name)).expect("the pod is on the host");
+        seen.mounts.clear();
         let seen = seen.clone();
         self.send(Event::PodObserved(seen));
     }
