@@ -41,12 +41,7 @@ pub(super) static CRATES: &[Crate] = &[
         uses: &["agent", "api", "control", "registry", "store"],
         tests_use: &[],
     },
-    Crate {
-        name: "mainstay",
-        kind: Kind::Body,
-        uses: &["api", "sim"],
-        tests_use: &[],
-    },
+    Crate { name: "mainstay", kind: Kind::Body, uses: &["api", "sim"], tests_use: &[] },
     Crate { name: "xtask", kind: Kind::Dev, uses: &[], tests_use: &[] },
 ];
 
