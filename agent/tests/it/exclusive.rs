@@ -202,6 +202,7 @@ fn ad38_a_new_boot_trusts_only_its_own_announcement() {
     // written its own report, that says nothing: a detach may have begun since.
     body.slow_calls = true;
     body.reboot("b2");
+    body.list();
     body.advance(1_000);
     body.grant(&["db"]);
     body.advance(400);
