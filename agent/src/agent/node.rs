@@ -14,8 +14,9 @@
 //! Invariants: a new identity is taken only when nothing exclusive of the old one is left, because grants and fencing
 //! know nodes by uid; a status that did not change is sent every five minutes only; one call for the Node at a time.
 //!
-//! Not here yet: pressures, addresses, images (their measuring is the body's), graceful shutdown of pods before a
-//! reboot (an announced reboot only says so and begins nothing new).
+//! Not here yet: measuring pressure (the conditions always say that there is none, because those who read a Node expect
+//! all four), addresses, images (their measuring is the body's), graceful shutdown of pods before a reboot (an announced
+//! reboot only says so and begins nothing new).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,6 +40,12 @@ const LEASE_BACKOFF_MAX: Duration = Duration::from_secs(7);
 const FORMER_MAX: usize = 8;
 /// HB-05: tries per renewal; then the next renewal's time is waited for.
 const LEASE_TRIES: u32 = 5;
+/// The conditions before Ready, in upstream's order (HB-13), as they are while nothing is short: type, reason, message.
+const PRESSURES: [(&str, &str, &str); 3] = [
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+];
 
 /// What a call on the Node was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,14 +263,22 @@ impl Agent {
         } else {
             (ConditionStatus::True, "KubeletReady", "kubelet is posting ready status")
         };
-        let old = node.and_then(|n| n.condition("Ready")).filter(|c| c.status == holds);
-        let since = old.map_or(now, |c| c.last_transition_time);
-        let mut ready = Condition::new("Ready", holds, reason, message, since);
-        ready.last_heartbeat_time = now;
+        let condition = |kind: &str, status: ConditionStatus, reason: &str, message: &str| {
+            let old = node.and_then(|n| n.condition(kind)).filter(|c| c.status == status);
+            let since = old.map_or(now, |c| c.last_transition_time);
+            let mut made = Condition::new(kind, status, reason, message, since);
+            made.last_heartbeat_time = now;
+            made
+        };
+        let pressures = PRESSURES
+            .iter()
+            .map(|(kind, reason, message)| condition(kind, ConditionStatus::False, reason, message));
+        // HB-13: Ready comes last.
+        let conditions = pressures.chain([condition("Ready", holds, reason, message)]).collect();
         NodeStatus {
             allocatable: self.settings.allocatable.clone(),
             capacity: self.settings.capacity.clone(),
-            conditions: vec![ready],
+            conditions,
             node_info: NodeInfo {
                 boot_id: self.settings.boot.clone(),
                 machine_id: self.settings.machine.clone(),
@@ -375,13 +390,14 @@ impl Desk {
     }
 }
 
-/// HB-11: everything but the time of the heartbeat.
+/// HB-11: everything but the time of the heartbeat. The order of conditions says nothing, and conditions of others are
+/// not ours to compare.
 fn differs(new: &NodeStatus, old: &NodeStatus) -> bool {
-    let ready = |status: &NodeStatus| {
-        let found = status.conditions.iter().find(|c| c.kind == "Ready");
+    let says = |status: &NodeStatus, kind: &str| {
+        let found = status.conditions.iter().find(|c| c.kind == kind);
         found.map(|c| (c.status, c.reason.clone(), c.message.clone()))
     };
-    ready(new) != ready(old)
+    new.conditions.iter().any(|c| says(new, &c.kind) != says(old, &c.kind))
         || new.allocatable != old.allocatable
         || new.capacity != old.capacity
         || new.node_info != old.node_info

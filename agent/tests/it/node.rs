@@ -4,7 +4,7 @@ use agent::{Call, Event, Op};
 use api::edit::Edit;
 use api::flaw::Flaw;
 use api::message::{Armed, Ask, Gate, GateWish, Incarnation, Stamp};
-use api::view::{ConditionStatus, View};
+use api::view::{Condition, ConditionStatus, View};
 use api::{CloseSeq, CouncilEpoch, Epoch, Kind};
 
 use crate::body::{Body, exclusive, pod, uid};
@@ -14,7 +14,15 @@ fn a_node_registers_reports_and_renews() {
     let mut body = Body::booted();
     let node = body.node.clone().unwrap();
     assert_eq!(node.ready(), ConditionStatus::True);
-    assert_eq!(node.condition("Ready").unwrap().reason, "KubeletReady");
+    let conditions: Vec<_> =
+        node.status.conditions.iter().map(|c| (c.kind.as_str(), c.status, c.reason.as_str())).collect();
+    let expected = [
+        ("MemoryPressure", ConditionStatus::False, "KubeletHasSufficientMemory"),
+        ("DiskPressure", ConditionStatus::False, "KubeletHasNoDiskPressure"),
+        ("PIDPressure", ConditionStatus::False, "KubeletHasSufficientPID"),
+        ("Ready", ConditionStatus::True, "KubeletReady"),
+    ];
+    assert_eq!(conditions, expected, "HB-13: Ready comes last");
     assert_eq!(node.status.node_info.boot_id.as_str(), "b1");
     assert_eq!(body.agent.uid(), &node.metadata.uid);
     assert!(body.calls.iter().any(|c| matches!(c, Call::Create(View::Lease(_)))));
@@ -160,15 +168,42 @@ fn another_object_of_this_name_is_taken_for_ones_own_only_when_idle() {
 
 #[test]
 fn a_condition_that_somebody_changed_is_put_right() {
+    for kind in ["Ready", "PIDPressure"] {
+        let mut body = Body::booted();
+        let before = body.node.as_ref().unwrap().condition(kind).unwrap().status;
+        change_node(&mut body, |conditions| {
+            conditions.iter_mut().find(|c| c.kind == kind).unwrap().status = ConditionStatus::Unknown;
+        });
+        assert_eq!(body.node.as_ref().unwrap().condition(kind).unwrap().status, before, "{kind}");
+        assert!(reports(&body) >= 1);
+    }
+}
+
+#[test]
+fn hb11_the_order_of_conditions_and_those_of_others_are_no_reason_to_report() {
     let mut body = Body::booted();
-    let mut node = (**body.node.as_ref().unwrap()).clone();
-    node.status.conditions[0].status = ConditionStatus::Unknown;
+    body.advance(20_000);
+    let before = reports(&body);
+    change_node(&mut body, |conditions| {
+        conditions.reverse();
+        let kind = "NetworkUnavailable";
+        conditions.push(Condition::new(kind, ConditionStatus::False, "RouteCreated", "", api::Time::ZERO));
+    });
+    body.advance(60_000);
+    assert_eq!(reports(&body), before);
+}
+
+/// Somebody else writes the conditions of the Node.
+fn change_node(body: &mut Body, change: impl FnOnce(&mut Vec<Condition>)) {
+    let mut node = (**body.node.as_ref().expect("a booted body is registered")).clone();
+    change(&mut node.status.conditions);
     body.rev += 1;
     let node = std::sync::Arc::new(node);
     body.node = Some(node.clone());
     body.send(Event::Node { node, rev: api::Rev(body.rev) });
-    assert_eq!(body.node.as_ref().unwrap().ready(), ConditionStatus::True);
-    let reports =
-        body.calls.iter().filter(|c| matches!(c, Call::Edit { edit: Edit::NodeReport(_), .. })).count();
-    assert!(reports >= 1);
+}
+
+fn reports(body: &Body) -> usize {
+    let is_report = |c: &&Call| matches!(c, Call::Edit { edit: Edit::NodeReport(_), .. });
+    body.calls.iter().filter(is_report).count()
 }
