@@ -44,8 +44,6 @@ pub(crate) struct Body {
     queue: VecDeque<Event>,
     /// While true, ops with an outcome wait in `held`.
     pub(crate) lag: bool,
-    /// Requests to the API wait until they are released; everything else is carried out at once.
-    pub(crate) slow_calls: bool,
     held: VecDeque<Op>,
     in_flight: BTreeMap<Uid, OpId>,
     addresses: u32,
@@ -131,7 +129,6 @@ impl Body {
             sent: Vec::new(),
             queue: VecDeque::new(),
             lag: false,
-            slow_calls: false,
             held: VecDeque::new(),
             in_flight: BTreeMap::new(),
             addresses: 0,
@@ -149,8 +146,7 @@ impl Body {
             let mut ops = Vec::new();
             self.agent.step(self.now, event, &mut ops);
             for op in ops {
-                let slow_call = self.slow_calls && matches!(op, Op::Call { .. });
-                if slow_call || (self.lag && op.id().is_some()) {
+                if self.lag && op.id().is_some() {
                     self.hold(op);
                 } else {
                     self.carry_out(op);

@@ -191,31 +191,6 @@ fn a_fenced_node_says_idle_only_when_nothing_is_left() {
 }
 
 #[test]
-fn ad38_a_new_boot_trusts_only_its_own_announcement() {
-    let mut body = Body::booted();
-    body.grant(&["db"]);
-    body.claim("data", AccessMode::ReadWriteOnce, true);
-    body.show(with_claim(pod("db"), "data"));
-    assert!(body.runs("db"));
-    body.take_log();
-    // The Node still shows the volume as in use and attached, by the word of the boot before. Until this boot has
-    // written its own report, that says nothing: a detach may have begun since.
-    body.slow_calls = true;
-    body.reboot("b2");
-    body.list();
-    body.advance(1_000);
-    body.grant(&["db"]);
-    body.advance(400);
-    let log = body.take_log();
-    assert!(!log.contains(&"db: mount data".to_owned()), "{log:?}");
-    body.slow_calls = false;
-    body.release(100);
-    body.advance(1_000);
-    body.grant(&["db"]);
-    assert!(body.runs("db"));
-}
-
-#[test]
 fn a_mount_that_is_pulled_takes_its_containers_with_it() {
     let mut body = Body::booted();
     body.grant(&["db"]);
