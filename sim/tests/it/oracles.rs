@@ -10,7 +10,7 @@ use api::view::{
     NodeIncident, ObjectReference, OwnerReference, Pod, PodSpec, ReplicaSet, ReplicaSetSpec, Tombstone,
     TombstoneSpec, View, VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec,
 };
-use api::{BootId, Epoch, NodeName, Rev, Time, Uid, annotation};
+use api::{BootId, Duration, Epoch, NodeName, Rev, Time, Uid, annotation};
 use sim::config::{Config, START};
 use sim::fault::Fault;
 use sim::observe::{Fact, Instance, Observation};
@@ -43,7 +43,7 @@ impl Story {
     }
 
     fn after(&mut self, ms: u64) -> &mut Self {
-        self.now += api::Duration::from_ms(ms);
+        self.now += Duration::from_ms(ms);
         self
     }
 
@@ -394,17 +394,23 @@ fn more_pods_than_wished_are_found() {
 // Invariant F2.
 #[test]
 fn a_failover_has_a_budget() {
-    let moved = |ms: u64| {
+    let moved = |bound: Duration, runs: Duration| {
         let mut story = Story::new(&[Promise::FailsOver]);
         story.write("server-0/x", None, view(owned("db-0", "p1", "StatefulSet", "n1")));
         story.start(instance("n1", "p1")).fact(Observation::PoweredOff("n1".into()));
-        story.write("server-0/x", None, view(owned("db-0", "p2", "StatefulSet", "n2")));
-        story.after(ms).start(instance("n2", "p2"));
+        story.after(bound.ms()).write("server-0/x", None, view(owned("db-0", "p2", "StatefulSet", "n2")));
+        story.after((runs - bound).ms()).start(instance("n2", "p2"));
         story
     };
-    moved(10_000).says_in_the_end(&[]);
-    moved(10_001).says(&["F2"]);
-    assert_eq!(moved(7000).judge.tally().failovers.len(), 1);
+    let timing = Profile::named("default").unwrap().timing;
+    // The profile's times up to the proof, then what deciding may take, then what hands may take.
+    let bound = timing.silent_death_to_fenced_worst() + timing.leader_read + Duration::from_ms(800);
+    let runs = bound + Duration::from_ms(1_500);
+    let late = Duration::from_ms(1);
+    moved(bound, runs).says_in_the_end(&[]);
+    moved(bound + late, runs).says(&["F2"]);
+    moved(bound, runs + late).says(&["F2"]);
+    assert_eq!(moved(bound, runs).judge.tally().failovers, [runs]);
 
     let mut never = Story::new(&[Promise::FailsOver]);
     never.write("server-0/x", None, view(owned("db-0", "p1", "StatefulSet", "n1")));
