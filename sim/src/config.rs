@@ -3,8 +3,12 @@
 //! Responsible for: the numbers and names that a run is built from. Leaves to [`crate::cluster`] to build it, to
 //! scenarios and the command line to choose.
 
+use std::collections::BTreeMap;
+
 use api::flaw::Flaw;
+use api::taint::Toleration;
 use api::timing::Timing;
+use api::view::RestartPolicy;
 use api::{Duration, NodeName, Time};
 
 /// When every run begins: 2026-01-01T00:00:00Z. A fixed moment, so that texts in objects are the same in every run.
@@ -24,6 +28,8 @@ pub struct Config {
     pub nodes: Vec<NodeConfig>,
     /// What a human creates at the start, in order.
     pub workloads: Vec<Workload>,
+    /// What is unusual about the pods of a workload, by its name.
+    pub templates: BTreeMap<String, Template>,
     /// Each clock runs faster or slower by at most this, in parts per million; drawn for each machine.
     pub drift_ppm: u32,
     /// Shortest and longest delay of a message.
@@ -70,14 +76,29 @@ pub enum Workload {
     Pod {
         /// Its name.
         name: String,
-        /// Marked as exclusive.
-        exclusive: bool,
     },
     /// A Service over the pods of that workload, with the same name.
     Service {
         /// Its name.
         name: String,
     },
+}
+
+/// What may be unusual about the pods of a workload, and about the program that runs in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template {
+    /// Marked as exclusive.
+    pub exclusive: bool,
+    /// Taints that they live with.
+    pub tolerations: Vec<Toleration>,
+    /// What must be taken away before their objects go.
+    pub finalizers: Vec<String>,
+    /// When an ended container is started again.
+    pub restart_policy: RestartPolicy,
+    /// What the program exits with, when it is asked to end or ends by itself.
+    pub exit_code: i32,
+    /// The program ends by itself after this long; otherwise never.
+    pub ends_after: Option<Duration>,
 }
 
 impl Config {
@@ -94,9 +115,10 @@ impl Config {
                 Workload::StatefulSet { name: "db".to_owned(), replicas: 2, volume: true },
                 Workload::ReplicaSet { name: "web".to_owned(), replicas: 3 },
                 Workload::DaemonSet { name: "log".to_owned() },
-                Workload::Pod { name: "bare".to_owned(), exclusive: false },
+                Workload::Pod { name: "bare".to_owned() },
                 Workload::Service { name: "web".to_owned() },
             ],
+            templates: BTreeMap::new(),
             drift_ppm: 10_000,
             delay: (Duration::from_ms(1), Duration::from_ms(50)),
             flaw: None,

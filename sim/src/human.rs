@@ -5,13 +5,13 @@
 
 use api::edit::{Edit, TaintName};
 use api::taint::{Taint, TaintEffect};
-use api::view::View;
+use api::view::{RestartPolicy, View};
 use api::write::{Deletion, New};
 use api::{Duration, Kind, Name, Namespace, NodeName, ObjectKey};
 use serde_json::{Value as Tree, json};
 
 use crate::cluster::Cluster;
-use crate::config::{NAMESPACE, Workload};
+use crate::config::{Config, NAMESPACE, Template, Workload};
 use crate::event::{Event, MachineEvent};
 use crate::fault::{Fault, Party};
 use crate::network::Site;
@@ -32,7 +32,7 @@ impl Cluster {
     /// Creates what the config names, before anything else happens.
     pub(crate) fn create_workloads(&mut self) {
         for workload in self.config.workloads.clone() {
-            for (kind, tree) in objects_of(&workload) {
+            for (kind, tree) in objects_of(&workload, &self.config) {
                 self.create_at_start(kind, &tree);
             }
         }
@@ -54,7 +54,8 @@ impl Cluster {
 }
 
 /// What a workload consists of.
-fn objects_of(workload: &Workload) -> Vec<(Kind, Tree)> {
+fn objects_of(workload: &Workload, config: &Config) -> Vec<(Kind, Tree)> {
+    let template = |name: &str| pod_template(name, &config.templates.get(name).cloned().unwrap_or_default());
     match workload {
         Workload::StatefulSet { name, replicas, volume } => {
             let mut objects = Vec::new();
@@ -62,23 +63,22 @@ fn objects_of(workload: &Workload) -> Vec<(Kind, Tree)> {
                 objects.extend((0..*replicas).flat_map(|n| volume_objects(name, n)));
             }
             let claims = if *volume { json!([claim_template()]) } else { json!([]) };
-            let mut set = workload_object("StatefulSet", name, Some(*replicas));
+            let mut set = workload_object("StatefulSet", name, Some(*replicas), template(name));
             set["spec"]["serviceName"] = json!(name);
             set["spec"]["volumeClaimTemplates"] = claims;
             objects.push((Kind::StatefulSet, set));
             objects
         }
         Workload::ReplicaSet { name, replicas } => {
-            vec![(Kind::ReplicaSet, workload_object("ReplicaSet", name, Some(*replicas)))]
+            vec![(Kind::ReplicaSet, workload_object("ReplicaSet", name, Some(*replicas), template(name)))]
         }
-        Workload::DaemonSet { name } => vec![(Kind::DaemonSet, workload_object("DaemonSet", name, None))],
-        Workload::Pod { name, exclusive } => {
+        Workload::DaemonSet { name } => {
+            vec![(Kind::DaemonSet, workload_object("DaemonSet", name, None, template(name)))]
+        }
+        Workload::Pod { name } => {
             let mut pod = template(name);
             pod["metadata"]["name"] = json!(name);
             pod["metadata"]["namespace"] = json!(NAMESPACE);
-            if *exclusive {
-                pod["metadata"]["annotations"] = json!({ api::annotation::EXCLUSIVE: "true" });
-            }
             vec![(Kind::Pod, pod)]
         }
         Workload::Service { name } => vec![(
@@ -91,8 +91,9 @@ fn objects_of(workload: &Workload) -> Vec<(Kind, Tree)> {
     }
 }
 
-fn template(app: &str) -> Tree {
-    json!({
+/// Only what is unusual is written: a field that nobody set is not there.
+fn pod_template(app: &str, unusual: &Template) -> Tree {
+    let mut pod = json!({
         "metadata": { "labels": { "app": app } },
         "spec": {
             "terminationGracePeriodSeconds": 5,
@@ -102,17 +103,30 @@ fn template(app: &str) -> Tree {
                 "resources": { "requests": { "cpu": "50m", "memory": "64Mi" } },
             }],
         },
-    })
+    });
+    if unusual.exclusive {
+        pod["metadata"]["annotations"] = json!({ api::annotation::EXCLUSIVE: "true" });
+    }
+    if !unusual.finalizers.is_empty() {
+        pod["metadata"]["finalizers"] = json!(unusual.finalizers);
+    }
+    if !unusual.tolerations.is_empty() {
+        pod["spec"]["tolerations"] = json!(unusual.tolerations);
+    }
+    if unusual.restart_policy != RestartPolicy::default() {
+        pod["spec"]["restartPolicy"] = json!(unusual.restart_policy);
+    }
+    pod
 }
 
-fn workload_object(kind: &str, name: &str, replicas: Option<u32>) -> Tree {
+fn workload_object(kind: &str, name: &str, replicas: Option<u32>, template: Tree) -> Tree {
     json!({
         "kind": kind,
         "metadata": { "name": name, "namespace": NAMESPACE },
         "spec": {
             "replicas": replicas,
             "selector": { "matchLabels": { "app": name } },
-            "template": template(name),
+            "template": template,
         },
     })
 }

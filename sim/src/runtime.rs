@@ -54,9 +54,17 @@ struct HostPod {
     made: u64,
     /// Stated as running.
     instance: Option<Instance>,
-    /// Grows with every request to end.
+    /// Grows with every request to end, and with every start of a program that ends by itself.
     round: u32,
     grace: Duration,
+    program: Program,
+}
+
+/// What the program in a pod's containers does of its own accord.
+#[derive(Clone, Copy, Debug, Default)]
+struct Program {
+    exit_code: i32,
+    ends_after: Option<Duration>,
 }
 
 /// An act under way.
@@ -294,6 +302,12 @@ impl Cluster {
             attempt,
             state: ContainerState::Running { started_at },
         });
+        if let Some(after) = pod.program.ends_after {
+            // The end of an earlier run says nothing about this one.
+            pod.round += 1;
+            let what = MachineEvent::Exit { pod: uid.clone(), round: pod.round };
+            self.in_machine(index, after, what);
+        }
         Ok(())
     }
 
@@ -309,11 +323,12 @@ impl Cluster {
         }
     }
 
-    /// What was asked to end has ended by itself.
+    /// What was asked to end, or ends after a while, has ended by itself.
     pub(crate) fn containers_exit(&mut self, index: usize, uid: &Uid, round: u32) {
         let Some(pod) = self.machines[index].host.pods.get(uid) else { return };
         if pod.round == round && pod.seen.containers.iter().any(ContainerOnHost::is_running) {
-            self.end_containers(index, uid, 0);
+            let code = pod.program.exit_code;
+            self.end_containers(index, uid, code);
             self.settle_instance(index, uid);
             let seen = self.seen_pod(index, uid);
             self.agent_step(index, agent::Event::PodObserved(seen));
@@ -333,6 +348,9 @@ impl Cluster {
 
     fn host_pod(&mut self, index: usize, pod: &Arc<Pod>) -> &mut HostPod {
         let meta = &pod.metadata;
+        let unusual = meta.labels.get("app").and_then(|app| self.config.templates.get(app));
+        let program =
+            unusual.map(|t| Program { exit_code: t.exit_code, ends_after: t.ends_after }).unwrap_or_default();
         self.machines[index].host.pods.entry(meta.uid.clone()).or_insert_with(|| HostPod {
             seen: PodOnHost::nothing(&meta.uid, &meta.namespace, &meta.name),
             volumes: BTreeMap::new(),
@@ -340,6 +358,7 @@ impl Cluster {
             instance: None,
             round: 0,
             grace: Duration::from_secs(pod.grace_secs()),
+            program,
         })
     }
 

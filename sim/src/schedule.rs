@@ -19,7 +19,7 @@ use api::timing::{Automatic, Timing};
 use api::{Duration, Name, NodeName};
 
 use crate::chance::Chance;
-use crate::config::{Config, Workload};
+use crate::config::{Config, Template, Workload};
 use crate::fault::{Fault, Party};
 use crate::oracle::Promise;
 use crate::run::{Act, Plan};
@@ -90,7 +90,8 @@ fn config(chance: &mut Chance, timing: Timing, flaw: Option<Flaw>) -> Config {
         config.drift_ppm = 0;
     }
     if chance.per_mille(300) {
-        config.workloads.push(Workload::Pod { name: "lone".to_owned(), exclusive: true });
+        config.workloads.push(Workload::Pod { name: "lone".to_owned() });
+        config.templates.insert("lone".to_owned(), Template { exclusive: true, ..Template::default() });
     }
     config
 }

@@ -1,10 +1,12 @@
 //! Reads a scenario file.
 //!
 //! Responsible for: text to [`Scenario`], and one clear sentence with line and column where that is not possible.
-//! Leaves to [`states`] the words behind an expectation, to [`acts`] those behind `at`.
+//! Leaves to [`states`] the words behind an expectation, to [`acts`] those behind `at`, to [`template`] those about pods
+//! of a workload.
 
 mod acts;
 mod states;
+mod template;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +17,7 @@ use api::timing::profile::Profile;
 use api::{Duration, NodeName};
 
 use super::{Deed, Expectation, Mutation, Scenario, When};
-use crate::config::{Config, NodeConfig, Workload};
+use crate::config::{Config, NodeConfig, Template, Workload};
 use crate::oracle::Promise;
 use words::Words;
 
@@ -214,15 +216,22 @@ impl Draft {
         let workload = match kind.text {
             "statefulset" => {
                 let replicas = words.replicas()?;
-                let volume = words.flag("volume")?;
-                Workload::StatefulSet { name, replicas, volume }
+                Workload::StatefulSet { name: name.clone(), replicas, volume: words.maybe("volume") }
             }
-            "replicaset" => Workload::ReplicaSet { name, replicas: words.replicas()? },
-            "daemonset" => Workload::DaemonSet { name },
-            "pod" => Workload::Pod { name, exclusive: words.flag("exclusive")? },
-            "service" => Workload::Service { name },
+            "replicaset" => Workload::ReplicaSet { name: name.clone(), replicas: words.replicas()? },
+            "daemonset" => Workload::DaemonSet { name: name.clone() },
+            "pod" => Workload::Pod { name: name.clone() },
+            "service" => {
+                self.config.workloads.push(Workload::Service { name });
+                return Ok(());
+            }
             other => return Err(words.wrong(kind, format!("there is no kind of workload `{other}`"))),
         };
+        let column = words.peek_column();
+        let template = template::template(words)?;
+        if template != Template::default() && self.config.templates.insert(name.clone(), template).is_some() {
+            return Err(words.wrong_at(column, format!("pods of `{name}` were described already")));
+        }
         self.config.workloads.push(workload);
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Bad scenario files: one clear sentence, with line and column.
 
+use api::Duration;
+use api::taint::{TaintEffect, Toleration};
+use api::view::RestartPolicy;
 use sim::scenario::parse::parse;
 
 #[track_caller]
@@ -91,4 +94,37 @@ fn links_are_one_way_or_both() {
     assert_eq!(count("cut n1 from nodes"), 2, "nobody is cut off from himself");
     assert_eq!(count("heal all"), 1);
     assert_eq!(count("power-off nodes"), 2);
+}
+
+#[test]
+fn what_is_unusual_about_pods_is_read_to_the_end_of_the_line() {
+    let text = "nodes n1\nworkload statefulset db replicas=2 volume exclusive tolerates=a.b/c:NoExecute:200s tolerates=* \
+                finalizer=x.org/keep restart=Never exit=143 ends-after=30s\nworkload pod bare";
+    let config = parse(text).unwrap().config;
+    assert_eq!(config.templates.len(), 1, "what is usual needs no template");
+    let template = &config.templates["db"];
+    let effect = Some(TaintEffect::NoExecute);
+    let tolerations = [Toleration::exists("a.b/c", effect, Some(200)), Toleration::exists("", None, None)];
+    assert_eq!(template.tolerations, tolerations);
+    assert_eq!(template.finalizers, ["x.org/keep"]);
+    assert!(template.exclusive);
+    assert_eq!((template.restart_policy, template.exit_code), (RestartPolicy::Never, 143));
+    assert_eq!(template.ends_after, Some(Duration::from_secs(30)));
+
+    let known = "exclusive, tolerates=…, finalizer=…, restart=…, exit=… or ends-after=…";
+    check("workload pod p volume", &format!("line 1, column 16: of pods can be said {known}, not `volume`"));
+    let looks = "a toleration looks like *, KEY, KEY:NoExecute or KEY:NoExecute:200s, not like";
+    for wrong in ["", "k:No", "k:NoExecute:0.5s", "k:NoExecute:1s:x"] {
+        check(&format!("workload pod p tolerates={wrong}"), &format!("line 1, column 16: {looks} `{wrong}`"));
+    }
+    check(
+        "workload pod p restart=Sometimes",
+        "line 1, column 16: pods restart Always, OnFailure or Never, not `Sometimes`",
+    );
+    check("workload pod p exit=256", "line 1, column 16: an exit code is a number from 0 to 255, not `256`");
+    check("workload service web exclusive", "line 1, column 22: the line should end before `exclusive`");
+    check(
+        "workload pod p exclusive\nworkload daemonset p exclusive",
+        "line 2, column 22: pods of `p` were described already",
+    );
 }

@@ -106,17 +106,6 @@ impl<'l> Words<'l> {
         is
     }
 
-    /// A last word that may stand there.
-    pub(super) fn flag(&mut self, text: &str) -> Result<bool, ParseError> {
-        match self.next() {
-            None => Ok(false),
-            Some(word) if word.text == text => Ok(true),
-            Some(word) => {
-                Err(self.wrong(word, format!("here can be `{text}` or nothing, not `{}`", word.text)))
-            }
-        }
-    }
-
     /// The line must be over.
     pub(super) fn end(&mut self) -> Result<(), ParseError> {
         match self.next() {
@@ -160,7 +149,8 @@ impl<'l> Words<'l> {
         self.time_of(word, word.text)
     }
 
-    fn time_of(&self, word: Word<'_>, text: &str) -> Result<Duration, ParseError> {
+    /// A time that is part of a word.
+    pub(super) fn time_of(&self, word: Word<'_>, text: &str) -> Result<Duration, ParseError> {
         let wrong = || {
             let text =
                 format!("a time looks like 10s, 6.8s, 500ms, 5m or 20s+6.8s, not like `{}`", word.text);
