@@ -149,7 +149,9 @@ fn out_of_service(world: &World, pod: &Seen<Pod>, now: Time) -> Option<Course> {
     }
     // Gate 5, in the store: the Node is still the one that was looked at.
     let gate = last_gate(world, Expect::Fresh(ObjectKey::node(&node.name()), node.rev));
-    let due = pass_from(world, pod.at.max(node.at));
+    // V-12: Failed is half of a removal. The other half waits for no further pass, although the detach that follows at once
+    // writes the Node, so that the gate sends the deletion back here.
+    let due = if pod.is_terminal() { now } else { pass_from(world, pod.at.max(node.at)) };
     Some(Course { path: Path::OutOfService, due, gate })
 }
 

@@ -343,6 +343,25 @@ fn gc20_is_looked_at_on_passes() {
 }
 
 #[test]
+fn v12_the_second_half_of_a_removal_waits_for_no_pass() {
+    let text = "
+        profile kubernetes
+        now 90s
+        node n1 ready=Unknown taint=out-of-service=x:NoExecute
+        at 85s
+        pod default/a on n1 terminating phase=Failed
+        ";
+    check(
+        &Reclaim,
+        "pod/default/a",
+        text,
+        expect![[r#"
+        force-delete pod/default/a [pod_gc_collector_force_delete_pods_total namespace=default reason=out-of-service] if node/n1 still at 1
+    "#]],
+    );
+}
+
+#[test]
 fn gc53_tolerations_do_not_matter() {
     let node = "node n1 ready=Unknown taint=out-of-service=x:NoExecute";
     check(

@@ -48,6 +48,7 @@ pub static SHIPPED: &[Shipped] = shipped![
     "p05-marked-pod-is-no-replica",
     "p08-deleted-node-leaves-nothing",
     "p10-mark-on-a-ready-node",
+    "p10-tolerated-mark",
     "p109-stale-view-destroys-nothing",
     "p11-mark-taken-back",
     "p112-a-human-has-the-proof",
