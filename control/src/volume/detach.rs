@@ -161,6 +161,12 @@ fn from_node(world: &World, attachment: &Seen<VolumeAttachment>, node: &Seen<Nod
     // Gate 2: the node says that it does not have it mounted. It says so before it mounts and mounts only what stands
     // in its list (AD-38), so that this word counts even if it is old.
     if !is_mounted(world, attachment, node) {
+        // That word may be a late one, from before the pod that went without its node's word: then only the end of its
+        // tombstone says that it is gone.
+        if let Some(tombstone) = holding_tombstone(world, attachment, &node.metadata.uid) {
+            let why = format!("pod {tombstone} may still run on node {}", attachment.spec.node_name);
+            return Plan::Hold { why, wake: None };
+        }
         return Plan::Detach { forced: None, expect: last_gate(world, attachment).into_iter().collect() };
     }
     // Gate 3: or there is evidence that this node cannot act. No time that passes stands in for it (P23), and neither

@@ -683,6 +683,18 @@ fn p25_p26_a_node_that_is_gone_needs_evidence_about_its_identity() {
     );
 }
 
+// Invariant E1
+#[test]
+fn a_late_report_frees_nothing_while_a_tombstone_stands() {
+    // The report is from before the pod; it came after the report that the pod had waited for.
+    check_volume(
+        &rwo("node n1\nattachment pv0 n1 attached\ntombstone u-a pod=default/a node=n1 claims=data"),
+        expect![[r#"
+            why persistentvolume/pv0 DetachWaits: pod default/a may still run on node n1
+        "#]],
+    );
+}
+
 #[test]
 fn p25_p86_a_new_machine_of_the_name_inherits_no_attachment() {
     let attached = "attachment pv0 n1 attached annotation=mainstay.dev/node-uid=old";

@@ -41,6 +41,7 @@ pub static SHIPPED: &[Shipped] = shipped![
     "f03-announced-reboot",
     "f03-quick-reboot",
     "hold-starts-nothing",
+    "late-report-frees-no-volume",
     "old-evidence-proves-nothing-new",
     "p01-stateful-pod-moves-on-proof",
     "p02-hold",
