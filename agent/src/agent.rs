@@ -273,11 +273,13 @@ impl Agent {
         self.count_doomed();
     }
 
-    /// Which pods have a tombstone that names this node.
+    /// Which pods have a tombstone that names this node. One that had is doomed until nobody wishes it any more: the
+    /// watch of pods may be later than that of tombstones, and once the tombstone is gone another may run in its place.
     fn count_doomed(&mut self) {
         let ours = |g: &&Grave| !self.ground.uid.is_empty() && g.tombstone.spec.node_uid == self.ground.uid;
-        let doomed: BTreeSet<Uid> =
-            self.tombstones_by_name.values().filter(ours).map(|g| g.tombstone.spec.pod_uid.clone()).collect();
+        let stones = self.tombstones_by_name.values().filter(ours).map(|g| g.tombstone.spec.pod_uid.clone());
+        let wished = |uid: &&Uid| self.workers_by_uid.get(*uid).is_some_and(Worker::is_wished);
+        let doomed: BTreeSet<Uid> = stones.chain(self.ground.doomed.iter().filter(wished).cloned()).collect();
         self.touched.extend(doomed.symmetric_difference(&self.ground.doomed).cloned());
         self.ground.doomed = doomed;
     }

@@ -74,6 +74,9 @@ impl Agent {
             worker.source = Source::Nobody;
             self.touched.insert(uid.clone());
         }
+        if self.ground.doomed.contains(uid) {
+            self.count_doomed();
+        }
     }
 
     pub(super) fn touch_claim(&mut self, namespace: &Namespace, claim: &Name) {

@@ -261,6 +261,14 @@ impl Worker {
         }
     }
 
+    /// True if the API, or the ledger in its place, wishes the pod to be here.
+    pub fn is_wished(&self) -> bool {
+        match self.source {
+            Source::Api(..) | Source::Ledger(_) => true,
+            Source::Unknown | Source::Nobody => false,
+        }
+    }
+
     /// True if something of the pod is on its way to the host.
     pub fn begins(&self) -> bool {
         matches!(self.in_flight, Some(InFlight::Begins(_)))

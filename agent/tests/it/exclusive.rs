@@ -200,3 +200,22 @@ fn a_mount_that_is_pulled_takes_its_containers_with_it() {
     body.pull_mounts("db");
     assert_eq!(body.take_log()[0], "db: kill", "they would write beside the volume");
 }
+
+// Invariant S1, T1
+#[test]
+fn a_pod_that_had_a_tombstone_is_not_begun_by_a_late_list() {
+    let mut body = Body::booted();
+    body.show(exclusive("db"));
+    let node = body.agent.uid().clone();
+    let stone = body.tombstone("db", &node);
+    let name = stone.metadata.name.clone();
+    body.send(Event::Tombstone(Arc::new(stone)));
+    // The node said that nothing of it is here, and somebody else may run it from now on. Its own watch of pods is late.
+    body.send(Event::TombstoneRemoved(name));
+    body.take_log();
+    body.grant(&["db"]);
+    body.advance(1_000);
+    assert!(!body.runs("db"), "{:?}", body.take_log());
+    body.send(Event::PodRemoved(uid("db")));
+    assert!(body.is_empty("db"));
+}
