@@ -19,7 +19,7 @@ pub(crate) fn run(options: &BenchSim) -> Result<u8> {
     let mut summary = Summary::default();
     let began = Instant::now();
     let job = |seed: u64| run::carry_out(&schedule::plan(seed, profile.timing, None), seed, Keep::Last);
-    series::in_order(1..1 + options.seeds, job, |report| {
+    series::in_order(1..=options.seeds, job, |report| {
         summary.fold(&report);
         ControlFlow::Continue(())
     });
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &BenchSim) -> Result<u8> {
     let virtual_s = machine::per_second(summary.span.secs(), ms);
     let seeds = machine::per_second(summary.seeds, ms);
     match options.output {
-        Output::Json => println!(
+        Output::Json => say!(
             "{}",
             json!({
                 "seeds": summary.seeds,
@@ -44,8 +44,8 @@ pub(crate) fn run(options: &BenchSim) -> Result<u8> {
             })
         ),
         Output::Text => {
-            println!("{} seeds in {ms} ms: {seeds} seeds/s", summary.seeds);
-            println!("{decisions} decisions/s, {events} events/s, {virtual_s} virtual seconds per second");
+            say!("{} seeds in {ms} ms: {seeds} seeds/s", summary.seeds);
+            say!("{decisions} decisions/s, {events} events/s, {virtual_s} virtual seconds per second");
         }
     }
     Ok(0)

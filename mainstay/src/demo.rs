@@ -21,22 +21,22 @@ const DATABASE: &str = "db-0";
 
 /// Runs it. The exit code.
 pub(crate) fn run() -> Result<u8> {
-    println!(
+    say!(
         "A cluster of three machines runs a database with one volume (StatefulSet) and a web front (ReplicaSet)."
     );
-    println!("The machine of the database loses power and does not come back. No human does anything.");
-    println!("Both runs below are the real decisions in virtual time; times count from the power cut.\n");
-    println!("Mainstay, profile default:");
+    say!("The machine of the database loses power and does not come back. No human does anything.");
+    say!("Both runs below are the real decisions in virtual time; times count from the power cut.\n");
+    say!("Mainstay, profile default:");
     let ours = tell("default", Duration::from_secs(60))?;
-    println!("\nStock Kubernetes' rules, profile kubernetes:");
+    say!("\nStock Kubernetes' rules, profile kubernetes:");
     let stock = tell("kubernetes", PATIENCE)?;
-    println!();
+    say!("");
     let words = |took: Option<Duration>, watched: Duration| match took {
         Some(took) => format!("runs again after {}", seconds(took)),
         None => format!("does not run again (watched for {} minutes)", watched.secs() / 60),
     };
     let minute = Duration::from_secs(60);
-    println!("result: Mainstay: the database {}; stock: it {}", words(ours, minute), words(stock, PATIENCE));
+    say!("result: Mainstay: the database {}; stock: it {}", words(ours, minute), words(stock, PATIENCE));
     Ok(0)
 }
 
@@ -74,7 +74,7 @@ fn tell(profile: &str, watch: Duration) -> Result<Option<Duration>> {
 }
 
 fn say(at: Time, line: &str) {
-    println!("  {:>9}  {line}", seconds(at.since(START + CUT)));
+    say!("  {:>9}  {line}", seconds(at.since(START + CUT)));
 }
 
 fn seconds(span: Duration) -> String {

@@ -3,6 +3,9 @@
 //! Responsible for: reading the command line, threads, files, output, exit codes. Leaves every decision to the pure
 //! crates; of those it has the virtual cluster today.
 
+#[macro_use]
+mod output;
+
 mod arguments;
 mod bench;
 mod demo;
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Bench(Bench::Sim(options)) => bench::run(&options),
         Command::Version => {
-            println!("mainstay {}", env!("CARGO_PKG_VERSION"));
+            say!("mainstay {}", env!("CARGO_PKG_VERSION"));
             Ok(0)
         }
     };
@@ -46,6 +49,6 @@ fn main() -> ExitCode {
 }
 
 fn refuse(why: &str) -> ExitCode {
-    eprintln!("mainstay: {why}");
+    output::complain(why);
     ExitCode::from(BAD_ARGUMENTS)
 }

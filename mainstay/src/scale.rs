@@ -59,19 +59,19 @@ pub(crate) fn run(nodes: u32, pods: u32, profile: &Profile, output: Output) -> R
                 "watch_elapsed_ms": watch_ms,
                 "rss_max_kib": machine::rss_max_kib(),
             });
-            println!("{value}");
+            say!("{value}");
         }
         Output::Text => {
             for finding in &report.findings {
-                println!("{} {}", finding.oracle, finding.text);
+                say!("{} {}", finding.oracle, finding.text);
             }
-            println!(
+            say!(
                 "{nodes} nodes, {pods} pods wished, {placed} instances running after {WARM} of virtual time"
             );
-            println!("{} decisions, {} events", report.counters.decisions, report.counters.events);
-            println!("wall time: {warm_ms} ms to start, {watch_ms} ms for {WATCH} with the node lost");
-            println!("memory: {} MiB at most", machine::rss_max_kib().unwrap_or(0) / 1024);
-            println!("{}", summary.last_line());
+            say!("{} decisions, {} events", report.counters.decisions, report.counters.events);
+            say!("wall time: {warm_ms} ms to start, {watch_ms} ms for {WATCH} with the node lost");
+            say!("memory: {} MiB at most", machine::rss_max_kib().unwrap_or(0) / 1024);
+            say!("{}", summary.last_line());
         }
     }
     Ok(summary.verdict().exit_code())

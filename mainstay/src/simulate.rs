@@ -4,13 +4,14 @@
 //!
 //! Invariant: what is printed depends on the arguments alone, except for members and words about wall time and memory.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::ops::ControlFlow;
+use std::fs::File;
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::ops::{ControlFlow, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use api::flaw::Flaw;
 use api::timing::profile::Profile;
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ use crate::{machine, scale, series};
 
 /// Seeds, unless the caller says how many.
 const SEEDS: u64 = 100;
+/// No story is longer; what is larger is no scenario.
+const SCENARIO_BYTES_MAX: u64 = 1024 * 1024;
 /// Runs with findings that are printed with their events.
 const SHOWN_MAX: u64 = 3;
 /// Runs with findings that are printed at all: what a hundred more found would be the same.
@@ -52,15 +55,15 @@ pub(crate) fn run(options: &Sim) -> Result<u8> {
     let mut series = Series::new(options, flaw);
     match &options.scenario {
         Some(path) => series.scenario_file(path)?,
-        None => series.seeds(),
+        None => series.seeds()?,
     }
     Ok(series.finish())
 }
 
+/// One name a line and nothing else: scripts read it. `--help` says what is broken.
 fn print_mutations() {
-    let width = Flaw::ALL.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
-    for (_, name, text) in Flaw::ALL {
-        println!("{name:<width$}  {text}");
+    for (_, name, _) in Flaw::ALL {
+        say!("{name}");
     }
 }
 
@@ -91,19 +94,20 @@ impl<'o> Series<'o> {
     }
 
     /// Random runs. With a mutation, the stories that must fail with it come first, and the first catch is the end.
-    fn seeds(&mut self) {
+    fn seeds(&mut self) -> Result<()> {
+        let numbers = self.numbers(1, SEEDS)?;
         if let Some(flaw) = self.flaw
             && self.shipped(flaw).is_break()
         {
-            return;
+            return Ok(());
         }
-        let (from, count) = (self.options.from.unwrap_or(1), self.options.seeds.unwrap_or(SEEDS));
+        let count = (numbers.end() - numbers.start()).saturating_add(1);
         let (profile, flaw, keep) = (self.options.profile, self.flaw, self.keep);
         let is_shown = std::io::stderr().is_terminal();
         let job = |seed: u64| {
             guarded(seed, || run::carry_out(&schedule::plan(seed, profile.timing, flaw), seed, keep))
         };
-        series::in_order(from..from.saturating_add(count), job, |report| {
+        series::in_order(numbers, job, |report| {
             let again = replay(report.seed, profile, flaw);
             let flow = self.take(&report, &again);
             if is_shown {
@@ -112,13 +116,26 @@ impl<'o> Series<'o> {
             flow
         });
         if is_shown {
-            eprint!("\r\x1b[K");
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+        Ok(())
+    }
+
+    /// The seeds that were asked for; `first` and at most `count` where the arguments say nothing.
+    fn numbers(&self, first: u64, count: u64) -> Result<RangeInclusive<u64>> {
+        let from = self.options.from.unwrap_or(first);
+        let usual = || count.min((u64::MAX - from).saturating_add(1));
+        let count = self.options.seeds.unwrap_or_else(usual);
+        let last = from.checked_add(count - 1);
+        let last = last.with_context(|| {
+            format!("there are no {count} seeds from {from} on: the last is {}", u64::MAX)
+        })?;
+        Ok(from..=last)
     }
 
     fn show_progress(&self, count: u64) {
         if self.summary.seeds.is_multiple_of(10) || self.summary.seeds == count {
-            eprint!("\r{} of {count} seeds", self.summary.seeds);
+            let _ = write!(std::io::stderr(), "\r{} of {count} seeds", self.summary.seeds);
             let _ = std::io::stderr().flush();
         }
     }
@@ -128,7 +145,7 @@ impl<'o> Series<'o> {
         for file in shipped::SHIPPED {
             let Ok(scenario) = parse::parse(file.text) else { continue };
             let Some(mutation) = scenario.mutations.iter().find(|m| m.flaw == flaw) else { continue };
-            for seed in scenario.seed..scenario.seed + mutation.seeds {
+            for seed in so_many(scenario.seed, mutation.seeds) {
                 let report = scenario_report(&scenario, file.name, seed, Some(flaw), self.keep);
                 let (name, flaw) = (file.name, flaw.name());
                 let again = format!(
@@ -143,16 +160,15 @@ impl<'o> Series<'o> {
     /// A story from a file, as it is and with each flaw that it names.
     fn scenario_file(&mut self, path: &Path) -> Result<()> {
         let shown = path.display();
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read the scenario {shown}"))?;
-        let scenario =
-            parse::parse(&text).map_err(|error| anyhow!("cannot read the scenario {shown}: {error}"))?;
+        let cannot = || format!("cannot read the scenario {shown}");
+        let text = text_of(path).with_context(cannot)?;
+        let scenario = parse::parse(&text).with_context(cannot)?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let from = self.options.from.unwrap_or(scenario.seed);
-        for seed in from..from.saturating_add(self.options.seeds.unwrap_or(1)) {
+        let quoted = quoted(&shown.to_string());
+        for seed in self.numbers(scenario.seed, 1)? {
             let again = |flaw: Option<Flaw>| {
                 let mutate = flaw.map(|flaw| format!(" --mutate {}", flaw.name())).unwrap_or_default();
-                format!("mainstay sim --scenario {shown} --from {seed} --seeds 1{mutate}")
+                format!("mainstay sim --scenario {quoted} --from {seed} --seeds 1{mutate}")
             };
             let report = scenario_report(&scenario, &name, seed, self.flaw, self.keep);
             let _ = self.take(&report, &again(self.flaw));
@@ -160,7 +176,7 @@ impl<'o> Series<'o> {
             let mutations = if self.flaw.is_none() { &scenario.mutations[..] } else { &[] };
             for mutation in mutations {
                 let flaw = Some(mutation.flaw);
-                let mut seeds = seed..seed + mutation.seeds;
+                let mut seeds = so_many(seed, mutation.seeds);
                 if seeds.all(|seed| scenario_report(&scenario, &name, seed, flaw, Keep::Last).is_clean()) {
                     let text = format!("the mutation {} must fail here and did not", mutation.flaw.name());
                     let unmet = vec![Unmet { line: 0, class: Class::Safety, text }];
@@ -178,15 +194,16 @@ impl<'o> Series<'o> {
         let is_text = self.options.output == Output::Text;
         if report.is_clean() {
             if is_text && self.keep == Keep::All {
-                println!("seed {} ({}): nothing found", report.seed, report.story);
+                say!("seed {} ({}): nothing found", report.seed, report.story);
                 print_lines(&report.last);
             }
             return ControlFlow::Continue(());
         }
-        self.findings.extend(report.findings.iter().map(|finding| finding_json(report, finding, again)));
-        self.findings.extend(report.unmet.iter().map(|unmet| unmet_json(report, unmet, again)));
         if is_text {
             self.print(report, again);
+        } else {
+            self.findings.extend(report.findings.iter().map(|finding| finding_json(report, finding, again)));
+            self.findings.extend(report.unmet.iter().map(|unmet| unmet_json(report, unmet, again)));
         }
         if self.flaw.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -199,12 +216,12 @@ impl<'o> Series<'o> {
         let who = format!("seed {} ({})", report.seed, report.story);
         for finding in &report.findings {
             let Finding { at, oracle, class, text } = finding;
-            println!("{who}: {} {oracle} at {}: {text}", word(*class), trace::clock(*at));
+            say!("{who}: {} {oracle} at {}: {text}", word(*class), trace::clock(*at));
         }
         for unmet in &report.unmet {
-            println!("{who}: {} line {}: {}", word(unmet.class), unmet.line, unmet.text);
+            say!("{who}: {} line {}: {}", word(unmet.class), unmet.line, unmet.text);
         }
-        println!("{who}: replay with: {again}");
+        say!("{who}: replay with: {again}");
         if self.shown <= SHOWN_MAX {
             print_lines(&report.last);
         }
@@ -215,18 +232,18 @@ impl<'o> Series<'o> {
         let verdict: Verdict = self.summary.verdict();
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         match self.options.output {
-            Output::Json => println!("{}", self.json(elapsed)),
+            Output::Json => say!("{}", self.json(elapsed)),
             Output::Text => {
                 let Summary { apart, apart_max, .. } = &self.summary;
                 if self.shown > TOLD_MAX {
-                    println!("and {} more runs in which something was found", self.shown - TOLD_MAX);
+                    say!("and {} more runs in which something was found", self.shown - TOLD_MAX);
                 }
                 if *apart > 0 {
-                    println!(
+                    say!(
                         "overlaps of machines that were suspended, within their bound: {apart}, longest {apart_max}"
                     );
                 }
-                println!("{}", self.summary.last_line());
+                say!("{}", self.summary.last_line());
             }
         }
         verdict.exit_code()
@@ -259,6 +276,36 @@ impl<'o> Series<'o> {
             "rss_max_kib": machine::rss_max_kib(),
         })
     }
+}
+
+/// The text of a scenario file.
+fn text_of(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(SCENARIO_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len())? > SCENARIO_BYTES_MAX {
+        bail!("it is larger than {} KiB", SCENARIO_BYTES_MAX / 1024);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let good = String::from_utf8_lossy(good);
+        let line = good.matches('\n').count() + 1;
+        let column = good.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        anyhow!("line {line}, column {column}: here is something that is not text in UTF-8")
+    })
+}
+
+/// `count` seeds from `first` on, or as many as there are.
+fn so_many(first: u64, count: u64) -> RangeInclusive<u64> {
+    first..=first.saturating_add(count.saturating_sub(1))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,=@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A run whose panic is a finding of that run, not the end of all.
@@ -321,6 +368,6 @@ fn unmet_json(report: &Report, unmet: &Unmet, again: &str) -> Value {
 
 fn print_lines(lines: &[String]) {
     for line in lines {
-        println!("{line}");
+        say!("{line}");
     }
 }

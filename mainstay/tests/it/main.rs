@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests; the setting covers only #[test]")]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn mainstay(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mainstay")).args(arguments).output().expect("the binary was built")
@@ -58,8 +58,11 @@ fn mutations_are_listed_by_name() {
     let output = mainstay(&["sim", "--mutate", "list"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0));
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // Nothing else: `for m in $(mainstay sim --mutate list)` must work.
+    let names: Vec<&str> = text.lines().collect();
     assert_eq!(names, api::flaw::Flaw::ALL.map(|(_, name, _)| name));
+    let help = stdout(&mainstay(&["sim", "--help"]));
+    assert!(api::flaw::Flaw::ALL.iter().all(|(_, name, text)| help.contains(name) && help.contains(text)));
 }
 
 #[test]
@@ -100,10 +103,77 @@ fn bad_arguments_are_refused_in_one_sentence() {
     refused(&["sim", "--mutate", "c99"], "there is no mutation \"c99\"");
     refused(&["sim", "--scenario", "no-such-file.txt"], "cannot read the scenario no-such-file.txt");
     refused(&["sim", "--pods", "5"], "--nodes");
+    refused(&["sim", "--seeds", "-1"], "-1");
+    refused(&["sim", "--profile", "a\n\n\u{1b}b"], "there is no timing profile");
+    refused(&["sim", "--scenario", "no\nfile"], "no\\nfile");
+    for more in [&["--seeds", "1"][..], &["--from", "1"], &["--mutate", "c5-amnesia"], &["--trace"]] {
+        refused(&[&["sim", "--nodes", "5"], more].concat(), "cannot be used with");
+    }
+    refused(&["sim", "--scenario", "x", "--profile", "fast"], "cannot be used with");
+    refused(&[], "sim, demo, bench, version");
+    refused(&["bench"], "subcommand");
     refused(&["fly"], "fly");
     let bad = file("bad.txt", "nodes n1\nat 5s fly n1\n");
     refused(&["sim", "--scenario", &bad], "line 2, column 7: there is no act `fly`");
     std::fs::remove_file(bad).unwrap();
+}
+
+#[test]
+fn files_that_are_no_scenarios_are_refused_in_one_sentence() {
+    for (name, bytes, about) in [
+        (
+            "latin.txt",
+            &b"# t\nnodes \xe4"[..],
+            "line 2, column 7: here is something that is not text in UTF-8",
+        ),
+        ("large.txt", &[b'#'; 1024 * 1024 + 1], "it is larger than 1024 KiB"),
+        ("empty.txt", b"", "line 1, column 1: the scenario names no nodes"),
+    ] {
+        let path = file(name, "");
+        std::fs::write(&path, bytes).unwrap();
+        refused(&["sim", "--scenario", &path], about);
+        std::fs::remove_file(path).unwrap();
+    }
+    refused(&["sim", "--scenario", "/dev/zero"], "it is larger than 1024 KiB");
+}
+
+#[test]
+fn the_last_seeds_of_all_are_seeds() {
+    let last = u64::MAX.to_string();
+    let about = "there are no 2 seeds from 18446744073709551615 on: the last is 18446744073709551615";
+    refused(&["sim", "--from", &last, "--seeds", "2"], about);
+    let story = file(
+        "last.txt",
+        &format!("seed {last}\nnodes n1\nmutation no-brake must fail within 9 seeds\nend 1s\n"),
+    );
+    refused(&["sim", "--scenario", &story, "--seeds", "2"], about);
+    for (arguments, code) in [(&["sim", "--from", &last][..], 0), (&["sim", "--scenario", &story], 3)] {
+        let output = mainstay(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stdout(&output));
+        assert!(!stdout(&output).contains("seeds=0 "), "{arguments:?}");
+    }
+    std::fs::remove_file(story).unwrap();
+}
+
+#[test]
+fn a_reader_that_goes_away_hears_no_panic() {
+    for arguments in [&["sim", "--seeds", "3"][..], &["sim", "--mutate", "list"], &["version"], &["demo"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.args(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(141), "{arguments:?}");
+        assert!(output.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_replay_of_a_story_can_be_pasted() {
+    let path = file("it's a story.txt", "nodes n1\nby 1s node n1 gone\n");
+    let output = mainstay(&["sim", "--scenario", &path]);
+    std::fs::remove_file(&path).unwrap();
+    let quoted = format!("--scenario '{}' --from 1", path.replace('\'', r"'\''"));
+    assert!(stdout(&output).contains(&quoted), "{}", stdout(&output));
 }
 
 #[test]

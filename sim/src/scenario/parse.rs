@@ -19,7 +19,7 @@ use api::{Duration, NodeName};
 use super::{Deed, Expectation, Mutation, Scenario, When};
 use crate::config::{Config, NodeConfig, Template, Workload};
 use crate::oracle::Promise;
-use words::Words;
+use words::{Word, Words};
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,10 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// More nodes than this show nothing that these do not.
+const NODES_MAX: usize = 5000;
+/// A mutation that needs more seeds than this is not caught by the story.
+const MUTATION_SEEDS_MAX: u64 = 2000;
 /// A scenario runs for this long after its last line, unless it says when it ends.
 const TAIL: Duration = Duration::from_secs(5);
 
@@ -48,6 +52,8 @@ const TAIL: Duration = Duration::from_secs(5);
 /// # Errors
 /// The first thing that cannot be understood.
 pub fn parse(text: &str) -> Result<Scenario, ParseError> {
+    // Some editors begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut draft = Draft::new();
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
@@ -64,6 +70,15 @@ pub fn parse(text: &str) -> Result<Scenario, ParseError> {
     draft.finish(text.lines().count())
 }
 
+/// What a line may refer to: what earlier lines have named.
+struct Known<'d> {
+    /// Nodes and names for nodes: true for a node, false for a name.
+    nodes: &'d BTreeMap<NodeName, bool>,
+    /// Workloads by kind and name.
+    workloads: &'d BTreeSet<(String, String)>,
+    servers: usize,
+}
+
 struct Draft {
     title: String,
     config: Config,
@@ -72,9 +87,26 @@ struct Draft {
     mutations: Vec<Mutation>,
     /// Nodes and names for nodes: true for a node, false for a name.
     nodes: BTreeMap<NodeName, bool>,
+    /// Workloads by kind and name.
+    workloads: BTreeSet<(String, String)>,
+    /// Settings that were made and cannot be made again.
+    made: BTreeSet<String>,
     deeds: Vec<Deed>,
     expectations: Vec<Expectation>,
     end: Option<Duration>,
+}
+
+// === impl Known ===
+
+impl Known<'_> {
+    /// The next word, which names a workload of one of these kinds.
+    fn workload<'l>(&self, words: &mut Words<'l>, kinds: &[&str]) -> Result<Word<'l>, ParseError> {
+        let word = words.word("the name of a workload")?;
+        if kinds.iter().any(|kind| self.workloads.contains(&((*kind).to_owned(), word.text.to_owned()))) {
+            return Ok(word);
+        }
+        Err(words.wrong(word, format!("there is no {} `{}`", kinds.join(" or "), word.text)))
+    }
 }
 
 // === impl Draft ===
@@ -90,6 +122,8 @@ impl Draft {
             promises: BTreeSet::new(),
             mutations: Vec::new(),
             nodes: BTreeMap::new(),
+            workloads: BTreeSet::new(),
+            made: BTreeSet::new(),
             deeds: Vec::new(),
             expectations: Vec::new(),
             end: None,
@@ -98,11 +132,12 @@ impl Draft {
 
     fn line(&mut self, words: &mut Words<'_>, text: &str) -> Result<(), ParseError> {
         let first = words.word("an act, an expectation or a setting")?;
+        self.place(first, words)?;
         match first.text {
             "at" => return self.deed(words),
             "by" | "not" | "always" | "never" | "seen" => {
                 let when = self.when(first.text, words)?;
-                let state = states::state(words, &self.nodes)?;
+                let state = states::state(words, &self.known())?;
                 words.end()?;
                 self.expectations.push(Expectation {
                     line: words.line(),
@@ -120,21 +155,34 @@ impl Draft {
             "set" => {
                 let name = words.word("the name of a timing value")?;
                 let value = words.word("its value")?;
+                self.once(name, &format!("set {}", name.text), words)?;
                 let set = self.config.timing.set(name.text, value.text);
                 set.map_err(|e| words.wrong(value, e.to_string()))?;
+                // Unlawful times are welcome here, but time must go on.
+                if self.config.timing.asking == Duration::ZERO {
+                    let text = "asking cannot be zero: who asks again at once asks for ever".to_owned();
+                    return Err(words.wrong(value, text));
+                }
             }
             "servers" => {
                 let at = words.peek_column();
-                self.config.servers = words.number("1 or 3")?;
-                if ![1, 3].contains(&self.config.servers) {
-                    return Err(words.wrong_at(at, "there can be 1 server or 3".to_owned()));
-                }
+                self.config.servers = match words.number("1 or 3")? {
+                    1 => 1,
+                    3 => 3,
+                    _ => return Err(words.wrong_at(at, "there can be 1 server or 3".to_owned())),
+                };
             }
             "nodes" => self.nodes(words)?,
             "workload" => self.workload(words)?,
-            "seed" => self.seed = words.number("a seed")? as u64,
+            "seed" => self.seed = words.number("a seed")?,
             "drift" => self.config.drift_ppm = words.ppm()?,
-            "delay" => self.config.delay = words.range()?,
+            "delay" => {
+                let at = words.peek_column();
+                self.config.delay = words.range()?;
+                if self.config.delay.1 == Duration::MAX {
+                    return Err(words.wrong_at(at, "a delay has an upper end".to_owned()));
+                }
+            }
             "promise" => self.promise(words)?,
             "mutation" => self.mutation(words)?,
             "end" => self.end = Some(words.time()?),
@@ -149,13 +197,44 @@ impl Draft {
         words.end()
     }
 
+    /// What a line may refer to.
+    fn known(&self) -> Known<'_> {
+        Known { nodes: &self.nodes, workloads: &self.workloads, servers: self.config.servers }
+    }
+
+    /// Whether a line may stand here: later lines must not change what earlier ones meant.
+    fn place(&mut self, first: Word<'_>, words: &Words<'_>) -> Result<(), ParseError> {
+        let is_story = !self.deeds.is_empty() || !self.expectations.is_empty();
+        match first.text {
+            "servers" | "nodes" | "workload" if is_story => {
+                let text = format!("`{}` stands before all acts and expectations", first.text);
+                return Err(words.wrong(first, text));
+            }
+            "profile" if self.made.iter().any(|made| made.starts_with("set ")) => {
+                return Err(words.wrong(first, "`profile` stands before every `set`".to_owned()));
+            }
+            _ => {}
+        }
+        match first.text {
+            "profile" | "servers" | "seed" | "drift" | "delay" | "end" => self.once(first, first.text, words),
+            _ => Ok(()),
+        }
+    }
+
+    fn once(&mut self, word: Word<'_>, what: &str, words: &Words<'_>) -> Result<(), ParseError> {
+        if self.made.insert(what.to_owned()) {
+            return Ok(());
+        }
+        Err(words.wrong(word, format!("`{what}` stands here for the second time")))
+    }
+
     fn deed(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         let column = words.peek_column();
         let at = words.time()?;
         if self.deeds.last().is_some_and(|last| last.at > at) {
             return Err(words.wrong_at(column, "acts stand in the order of their times".to_owned()));
         }
-        let what = acts::act(words, &self.nodes, self.config.servers)?;
+        let what = acts::act(words, &self.known())?;
         words.end()?;
         if let super::What::Call(name, _) = &what {
             self.nodes.entry(name.clone()).or_insert(false);
@@ -193,14 +272,20 @@ impl Draft {
         let mut zone = "a";
         while let Some(word) = words.next() {
             match word.text.strip_prefix("zone=") {
-                Some(name) if !name.is_empty() => {
+                Some(name) => {
+                    words.is_name(word, name)?;
                     zone = name;
                     break;
                 }
-                _ => names.push(word),
+                None => names.push(word),
             }
         }
         for word in names {
+            words.is_name(word, word.text)?;
+            acts::not_taken(words, word)?;
+            if self.config.nodes.len() == NODES_MAX {
+                return Err(words.wrong(word, format!("there can be {NODES_MAX} nodes at most")));
+            }
             let name = NodeName::from(word.text);
             if self.nodes.insert(name.clone(), true).is_some() {
                 return Err(words.wrong(word, format!("there is a node `{}` already", word.text)));
@@ -212,7 +297,11 @@ impl Draft {
 
     fn workload(&mut self, words: &mut Words<'_>) -> Result<(), ParseError> {
         let kind = words.word("statefulset, replicaset, daemonset, pod or service")?;
-        let name = words.word("a name")?.text.to_owned();
+        let named = words.name("a name")?;
+        let name = named.text.to_owned();
+        if !self.workloads.insert((kind.text.to_owned(), name.clone())) {
+            return Err(words.wrong(named, format!("there is a {} `{name}` already", kind.text)));
+        }
         let workload = match kind.text {
             "statefulset" => {
                 let replicas = words.replicas()?;
@@ -262,7 +351,7 @@ impl Draft {
         words.exactly("fail")?;
         let mut seeds = 1;
         if words.maybe("within") {
-            seeds = words.number("a number of seeds")? as u64;
+            seeds = words.number_in("a number of seeds", 1, MUTATION_SEEDS_MAX)?;
             words.exactly("seeds")?;
         }
         self.mutations.push(Mutation { flaw, seeds });
@@ -279,6 +368,10 @@ impl Draft {
         let end = self.end.unwrap_or(last + TAIL);
         if let Some(late) = self.expectations.iter().find(|e| e.when.last() > end) {
             let text = format!("this is expected after the end of the scenario at {end}");
+            return Err(ParseError { line: late.line, column: 1, text });
+        }
+        if let Some(late) = self.deeds.iter().find(|deed| deed.at > end) {
+            let text = format!("this is done after the end of the scenario at {end}");
             return Err(ParseError { line: late.line, column: 1, text });
         }
         // A range without an end goes to the end.
@@ -301,14 +394,14 @@ impl Draft {
 // === impl When ===
 
 impl When {
-    /// The last moment that it speaks of; zero if it goes to the end.
+    /// The last moment that it names.
     fn last(self) -> Duration {
-        let (Self::By(until)
-        | Self::NotBefore(until)
-        | Self::Always(_, until)
-        | Self::Never(_, until)
-        | Self::Seen(_, until)) = self;
-        if until == Duration::MAX { Duration::ZERO } else { until }
+        match self {
+            Self::By(at) | Self::NotBefore(at) => at,
+            Self::Always(from, until) | Self::Never(from, until) | Self::Seen(from, until) => {
+                if until == Duration::MAX { from } else { until }
+            }
+        }
     }
 
     fn until(self, end: Duration) -> Self {

@@ -79,7 +79,7 @@ impl<'s> Run<'s> {
                     self.first_deed = Some(self.stage.cluster.now());
                     self.seen.remember(self.stage.judge.scene());
                 }
-                self.act(&deed.what);
+                self.act(deed.line, &deed.what);
             }
             self.look(Begun::Now);
         }
@@ -133,7 +133,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    fn act(&mut self, what: &What) {
+    fn act(&mut self, line: usize, what: &What) {
         match what {
             What::Faults(faults) => {
                 // Resolved together: the first of them may depose the leader that the others mean.
@@ -146,7 +146,7 @@ impl<'s> Run<'s> {
                 Some(node) => {
                     self.seen.names.insert(name.clone(), node);
                 }
-                None => self.fail(0, Class::Liveness, format!("there is no node to call {name}")),
+                None => self.fail(line, Class::Liveness, format!("there is no node to call {name}")),
             },
             What::Calm => {
                 self.stage.judge.calm(self.stage.cluster.now());

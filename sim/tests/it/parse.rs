@@ -121,10 +121,104 @@ fn what_is_unusual_about_pods_is_read_to_the_end_of_the_line() {
         "workload pod p restart=Sometimes",
         "line 1, column 16: pods restart Always, OnFailure or Never, not `Sometimes`",
     );
+    check("workload pod p exit=+1", "line 1, column 16: an exit code is a number from 0 to 255, not `+1`");
     check("workload pod p exit=256", "line 1, column 16: an exit code is a number from 0 to 255, not `256`");
     check("workload service web exclusive", "line 1, column 22: the line should end before `exclusive`");
     check(
         "workload pod p exclusive\nworkload daemonset p exclusive",
         "line 2, column 22: pods of `p` were described already",
     );
+}
+
+#[test]
+fn names_are_names_and_mean_one_thing() {
+    let rule = "a name has up to 63 lower-case letters, digits, `-` and `.`";
+    check("nodes N1", &format!("line 1, column 7: {rule}; `N1` is none"));
+    check("nodes \"\"", &format!("line 1, column 7: {rule}; `` is none"));
+    check("nodes n1 zone=", &format!("line 1, column 10: {rule}; `` is none"));
+    check("nodes n1\nworkload pod a/b", &format!("line 2, column 14: {rule}; `a/b` is none"));
+    check("nodes n1\nat 5s delete pod a/b/c", &format!("line 2, column 18: {rule}; `b/c` is none"));
+    let taken = "means something else: call the node otherwise";
+    check("nodes leader", &format!("line 1, column 7: `leader` {taken}"));
+    check("nodes n1\nat 5s call server-0 = not n1", &format!("line 2, column 12: `server-0` {taken}"));
+    check("nodes n1\nat 5s call n1 = not n1", "line 2, column 12: there is a node `n1` already");
+    check("nodes n1\nworkload pod p\nworkload pod p", "line 3, column 14: there is a pod `p` already");
+    check("nodes n1\nat 5s scale web 1", "line 2, column 13: there is no statefulset or replicaset `web`");
+    check("nodes n1\nby 5s service web leads to = 0", "line 2, column 15: there is no service `web`");
+    check(
+        "nodes n1\nby 5s pods of web = 0",
+        "line 2, column 15: there is no statefulset or replicaset or daemonset `web`",
+    );
+    check(
+        "nodes n1\nby 5s leader server-1",
+        "line 2, column 14: there is no server `server-1`: the first is server-0",
+    );
+}
+
+#[test]
+fn numbers_have_limits() {
+    let text = "a time is at most 1440m; `18446744073709551615ms` is longer";
+    check("nodes n1\nend 18446744073709551615ms", &format!("line 2, column 5: {text}"));
+    check("nodes n1\nat 1440m+1ms calm", "line 2, column 4: a time is at most 1440m; `1440m+1ms` is longer");
+    let huge = "99999999999999999999999s";
+    check(
+        &format!("nodes n1\nat {huge} calm"),
+        &format!("line 2, column 4: a time is at most 1440m; `{huge}` is longer"),
+    );
+    check("set asking 0s", "line 1, column 12: asking cannot be zero: who asks again at once asks for ever");
+    check("delay 1s..", "line 1, column 7: a delay has an upper end");
+    check(
+        "drift 500001ppm",
+        "line 1, column 7: a drift looks like 10000ppm, up to 500000ppm, not like `500001ppm`",
+    );
+    check("seed +1", "line 1, column 6: here should be a seed, not `+1`");
+    let replicas = "here should be replicas=N with N up to 10000, not";
+    for n in ["-1", "+1", "10001", "99999999999999"] {
+        check(
+            &format!("workload replicaset web replicas={n}"),
+            &format!("line 1, column 25: {replicas} `replicas={n}`"),
+        );
+    }
+    for n in ["0", "2001"] {
+        check(
+            &format!("mutation c5-amnesia must fail within {n} seeds"),
+            &format!("line 1, column 38: here should be a number of seeds from 1 to 2000, not `{n}`"),
+        );
+    }
+}
+
+#[test]
+fn a_line_changes_nothing_that_an_earlier_line_meant() {
+    check("seed 1\nseed 2", "line 2, column 1: `seed` stands here for the second time");
+    check("set dead 1s\nset dead 2s", "line 2, column 5: `set dead` stands here for the second time");
+    check("set dead 1s\nprofile fast", "line 2, column 1: `profile` stands before every `set`");
+    check(
+        "nodes n1\nat 1s calm\nnodes n2",
+        "line 3, column 1: `nodes` stands before all acts and expectations",
+    );
+    check(
+        "nodes n1\nat 9s calm\nend 5s",
+        "line 2, column 1: this is done after the end of the scenario at 5s",
+    );
+    check(
+        "nodes n1\nalways 9s.. whole\nend 5s",
+        "line 2, column 1: this is expected after the end of the scenario at 5s",
+    );
+    assert_eq!(parse("nodes n1\nalways 20s.. whole").unwrap().end.ms(), 25_000);
+}
+
+#[test]
+fn an_error_stays_readable() {
+    let error = parse(&"x".repeat(1_000_000)).unwrap_err();
+    assert_eq!((error.line, error.column), (1, 1));
+    assert!(error.text.chars().count() < 400, "{}", error.text.len());
+    // A line of many words is read in one pass.
+    assert!(parse(&format!("nodes n1\nat 5s power-off {}", "n1 ".repeat(300_000))).is_ok());
+}
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_mean_nothing() {
+    let scenario = parse("\u{feff}# A title\r\nnodes n1\r\nend 5s\r\n").unwrap();
+    assert_eq!(scenario.title, "A title");
+    assert_eq!(scenario.end.ms(), 5000);
 }

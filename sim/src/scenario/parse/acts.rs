@@ -1,12 +1,10 @@
 //! The words behind `at TIME`: one for each fault.
 
-use std::collections::BTreeMap;
-
 use api::taint::{Taint, TaintEffect};
 use api::{Duration, Name, Namespace, NodeName};
 
-use super::ParseError;
-use super::words::Words;
+use super::words::{COPIES_MAX, Word, Words, digits};
+use super::{Known, ParseError};
 use crate::config::NAMESPACE;
 use crate::fault::{Fault, Party};
 use crate::scenario::{FOLLOWERS, LEADER, What, Who};
@@ -14,23 +12,17 @@ use crate::scenario::{FOLLOWERS, LEADER, What, Who};
 /// How a list of parties is named.
 const PARTIES: &str = "a node, server-N, leader, followers, servers, nodes or store";
 
-/// What a line names may refer to.
-struct Cast<'n> {
-    nodes: &'n BTreeMap<NodeName, bool>,
-    servers: usize,
-}
-
-pub(super) fn act(
-    words: &mut Words<'_>,
-    nodes: &BTreeMap<NodeName, bool>,
-    servers: usize,
-) -> Result<What, ParseError> {
-    let cast = Cast { nodes, servers };
+pub(super) fn act(words: &mut Words<'_>, cast: &Known<'_>) -> Result<What, ParseError> {
     let verb = words.word("an act")?;
     let faults = match verb.text {
         "calm" => return Ok(What::Calm),
         "call" => {
-            let name = NodeName::from(words.word("a name")?.text);
+            let word = words.name("a name")?;
+            not_taken(words, word)?;
+            let name = NodeName::from(word.text);
+            if cast.nodes.get(&name) == Some(&true) {
+                return Err(words.wrong(word, format!("there is a node `{name}` already")));
+            }
             words.exactly("=")?;
             return Ok(What::Call(name, cast.who(words)?));
         }
@@ -63,6 +55,21 @@ pub(super) fn act(
     Ok(What::Faults(faults))
 }
 
+/// A node must not be called by a word that means something else where nodes are named.
+pub(super) fn not_taken(words: &Words<'_>, word: Word<'_>) -> Result<(), ParseError> {
+    let is_taken = ["leader", "followers", "servers", "nodes", "store", "all"].contains(&word.text);
+    if is_taken || word.text.starts_with("server-") {
+        return Err(
+            words.wrong(word, format!("`{}` means something else: call the node otherwise", word.text))
+        );
+    }
+    Ok(())
+}
+
+fn no_server(words: &Words<'_>, word: Word<'_>) -> ParseError {
+    words.wrong(word, format!("there is no server `{}`: the first is server-0", word.text))
+}
+
 /// `clock runs` or `clock stands`.
 fn clock(words: &mut Words<'_>) -> Result<bool, ParseError> {
     words.exactly("clock")?;
@@ -80,11 +87,11 @@ fn span(words: &mut Words<'_>) -> Result<Duration, ParseError> {
     words.time()
 }
 
-// === impl Cast ===
+// === impl Known ===
 
-impl Cast<'_> {
+impl Known<'_> {
     /// What a human does.
-    fn human(&self, verb: super::words::Word<'_>, words: &mut Words<'_>) -> Result<Vec<Fault>, ParseError> {
+    fn human(&self, verb: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Fault>, ParseError> {
         Ok(vec![match verb.text {
             "force-delete" => {
                 words.exactly("pod")?;
@@ -107,9 +114,9 @@ impl Cast<'_> {
             "taint" => Fault::Taint(self.node(words)?, taint(words)?),
             "untaint" => Fault::Untaint(self.node(words)?, words.word("the key of a taint")?.text.to_owned()),
             "scale" => {
-                let name = Name::from(words.word("the name of a workload")?.text);
-                let count = u32::try_from(words.number("a number of pods")?).unwrap_or(u32::MAX);
-                Fault::Scale(Namespace::from(NAMESPACE), name, count)
+                let name = Name::from(self.workload(words, &["statefulset", "replicaset"])?.text);
+                let count = words.number_in("a number of pods", 0, u64::from(COPIES_MAX))?;
+                Fault::Scale(Namespace::from(NAMESPACE), name, u32::try_from(count).unwrap_or(COPIES_MAX))
             }
             other => return Err(words.wrong(verb, format!("there is no act `{other}`"))),
         }])
@@ -146,18 +153,25 @@ impl Cast<'_> {
 
     fn server(&self, words: &mut Words<'_>) -> Result<usize, ParseError> {
         let word = words.word("server-N")?;
-        self.server_named(word.text).ok_or_else(|| {
-            words.wrong(word, format!("there is no server `{}`: the first is server-0", word.text))
-        })
+        self.server_named(word.text).ok_or_else(|| no_server(words, word))
+    }
+
+    /// The next word, which must be `server-N`.
+    pub(super) fn server_by_name(&self, words: &mut Words<'_>) -> Result<usize, ParseError> {
+        let word = words.word("server-N")?;
+        self.index_of(word.text).ok_or_else(|| no_server(words, word))
     }
 
     fn server_named(&self, text: &str) -> Option<usize> {
         match text {
-            "leader" => return Some(LEADER),
-            "followers" => return Some(FOLLOWERS),
-            _ => {}
+            "leader" => Some(LEADER),
+            "followers" => Some(FOLLOWERS),
+            _ => self.index_of(text),
         }
-        let index: usize = text.strip_prefix("server-")?.parse().ok()?;
+    }
+
+    fn index_of(&self, text: &str) -> Option<usize> {
+        let index: usize = digits(text.strip_prefix("server-")?)?.parse().ok()?;
         (index < self.servers).then_some(index)
     }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use api::view::{ConditionStatus, EvidenceKind, IncidentPhase, PodPhase};
 use api::{Name, NodeName};
 
-use super::ParseError;
 use super::acts::effect_of;
 use super::words::{Word, Words};
+use super::{Known, ParseError};
 use crate::scenario::{NodeState, PodState, State, Target, VolumeState};
 
-pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> Result<State, ParseError> {
+pub(super) fn state(words: &mut Words<'_>, known: &Known<'_>) -> Result<State, ParseError> {
+    let nodes = known.nodes;
     let word = words.word("what must hold")?;
     Ok(match word.text {
         "node" => {
@@ -27,12 +28,13 @@ pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> 
         }
         "pods" => {
             words.exactly("of")?;
-            let owner = Name::from(words.word("the name of a workload")?.text);
+            let owners = ["statefulset", "replicaset", "daemonset"];
+            let owner = Name::from(known.workload(words, &owners)?.text);
             let (compare, number) = words.comparison()?;
             State::PodsOf(owner, compare, number)
         }
         "service" => {
-            let name = Name::from(words.word("the name of a service")?.text);
+            let name = Name::from(known.workload(words, &["service"])?.text);
             State::Leads(name, target(words, nodes)?)
         }
         "volume" => {
@@ -59,11 +61,7 @@ pub(super) fn state(words: &mut Words<'_>, nodes: &BTreeMap<NodeName, bool>) -> 
             let reason = words.word("a reason")?.text.to_owned();
             State::Waits(reason, words.next().map(|word| word.text.to_owned()).unwrap_or_default())
         }
-        "leader" => {
-            let server = words.word("server-N")?;
-            let index = server.text.strip_prefix("server-").and_then(|n| n.parse().ok());
-            State::Leader(index.ok_or_else(|| words.wrong(server, "a server is called server-N".to_owned()))?)
-        }
+        "leader" => State::Leader(known.server_by_name(words)?),
         "council" => {
             let how = words.word("`has` or `lacks`")?;
             let has = yes(words, how, "has", "lacks")?;

@@ -7,7 +7,7 @@ use api::view::RestartPolicy;
 
 use super::ParseError;
 use super::acts::effect_of;
-use super::words::{Word, Words};
+use super::words::{Word, Words, digits};
 use crate::config::Template;
 
 pub(super) fn template(words: &mut Words<'_>) -> Result<Template, ParseError> {
@@ -21,7 +21,8 @@ pub(super) fn template(words: &mut Words<'_>) -> Result<Template, ParseError> {
             Some(("exit", code)) => {
                 let wrong =
                     || words.wrong(word, format!("an exit code is a number from 0 to 255, not `{code}`"));
-                template.exit_code = code.parse::<u8>().map_err(|_| wrong())?.into();
+                template.exit_code =
+                    digits(code).and_then(|code| code.parse::<u8>().ok()).ok_or_else(wrong)?.into();
             }
             Some(("ends-after", time)) => template.ends_after = Some(words.time_of(word, time)?),
             _ => {

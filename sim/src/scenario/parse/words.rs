@@ -8,6 +8,17 @@ use super::ParseError;
 use crate::config::NAMESPACE;
 use crate::scenario::{Compare, PodName};
 
+/// No time in a scenario is longer: a day of a small cluster takes minutes to carry out.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// More pods of one workload than this show nothing that these do not.
+pub(super) const COPIES_MAX: u32 = 10_000;
+/// No clock is worse.
+const DRIFT_MAX: u32 = 500_000;
+/// Kubernetes' limit for most names.
+const NAME_MAX: usize = 63;
+/// An error is cut behind so many characters.
+const SENTENCE_MAX: usize = 300;
+
 /// A word and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'l> {
@@ -28,22 +39,21 @@ pub(super) struct Words<'l> {
 impl<'l> Words<'l> {
     pub(super) fn new(text: &'l str, line: usize) -> Result<Self, ParseError> {
         let mut words = Vec::new();
-        let mut rest = text.char_indices().peekable();
-        let column_of = |at: usize| text[..at].chars().count() + 1;
-        while let Some((start, c)) = rest.next() {
+        let mut rest = text.char_indices().zip(1..).map(|((at, c), column)| (at, column, c)).peekable();
+        while let Some((start, column, c)) = rest.next() {
             if c.is_whitespace() {
                 continue;
             }
             let (from, until) = if c == '"' {
-                let close = rest.by_ref().find(|(_, c)| *c == '"');
-                let Some((close, _)) = close else {
+                let close = rest.by_ref().find(|(_, _, c)| *c == '"');
+                let Some((close, ..)) = close else {
                     let text = "this quotation does not end".to_owned();
-                    return Err(ParseError { line, column: column_of(start), text });
+                    return Err(ParseError { line, column, text });
                 };
                 (start + 1, close)
             } else {
                 let mut until = text.len();
-                while let Some((at, c)) = rest.peek() {
+                while let Some((at, _, c)) = rest.peek() {
                     if c.is_whitespace() {
                         until = *at;
                         break;
@@ -52,7 +62,7 @@ impl<'l> Words<'l> {
                 }
                 (start, until)
             };
-            words.push(Word { text: &text[from..until], column: column_of(start) });
+            words.push(Word { text: &text[from..until], column });
         }
         Ok(Self { words, next: 0, line, end: text.trim_end().chars().count() + 1 })
     }
@@ -80,7 +90,12 @@ impl<'l> Words<'l> {
         self.wrong_at(word.column, text)
     }
 
-    pub(super) fn wrong_at(&self, column: usize, text: String) -> ParseError {
+    /// An error at a column. It may quote a word of any length; a sentence stays readable.
+    pub(super) fn wrong_at(&self, column: usize, mut text: String) -> ParseError {
+        if let Some((cut, _)) = text.char_indices().nth(SENTENCE_MAX) {
+            text.truncate(cut);
+            text.push('…');
+        }
         ParseError { line: self.line, column, text }
     }
 
@@ -88,6 +103,24 @@ impl<'l> Words<'l> {
     pub(super) fn word(&mut self, what: &str) -> Result<Word<'l>, ParseError> {
         let column = self.peek_column();
         self.next().ok_or_else(|| self.wrong_at(column, format!("here should be {what}, but the line ends")))
+    }
+
+    /// The next word, which names something.
+    pub(super) fn name(&mut self, what: &str) -> Result<Word<'l>, ParseError> {
+        let word = self.word(what)?;
+        self.is_name(word, word.text)?;
+        Ok(word)
+    }
+
+    /// `text`, which is all or a part of `word`, must be a name as Kubernetes has them.
+    pub(super) fn is_name(&self, word: Word<'_>, text: &str) -> Result<(), ParseError> {
+        let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let ends = [text.bytes().next(), text.bytes().last()].iter().all(|b| b.is_some_and(inside));
+        if ends && text.len() <= NAME_MAX && text.bytes().all(|b| inside(b) || b == b'-' || b == b'.') {
+            return Ok(());
+        }
+        let rule = format!("a name has up to {NAME_MAX} lower-case letters, digits, `-` and `.`");
+        Err(self.wrong(word, format!("{rule}; `{text}` is none")))
     }
 
     /// The next word must be this one.
@@ -114,24 +147,40 @@ impl<'l> Words<'l> {
         }
     }
 
-    pub(super) fn number(&mut self, what: &str) -> Result<usize, ParseError> {
+    pub(super) fn number(&mut self, what: &str) -> Result<u64, ParseError> {
         let word = self.word(what)?;
-        word.text.parse().map_err(|_| self.wrong(word, format!("here should be {what}, not `{}`", word.text)))
+        let number = digits(word.text).and_then(|n| n.parse().ok());
+        number.ok_or_else(|| self.wrong(word, format!("here should be {what}, not `{}`", word.text)))
+    }
+
+    /// A number between two, both included.
+    pub(super) fn number_in(&mut self, what: &str, least: u64, most: u64) -> Result<u64, ParseError> {
+        let column = self.peek_column();
+        let number = self.number(what)?;
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        Err(self.wrong_at(column, format!("here should be {what} from {least} to {most}, not `{number}`")))
     }
 
     /// `replicas=3`.
     pub(super) fn replicas(&mut self) -> Result<u32, ParseError> {
         let word = self.word("replicas=N")?;
-        let number = word.text.strip_prefix("replicas=").and_then(|n| n.parse().ok());
-        number.ok_or_else(|| self.wrong(word, format!("here should be replicas=N, not `{}`", word.text)))
+        let number = word.text.strip_prefix("replicas=").and_then(digits).and_then(|n| n.parse().ok());
+        number.filter(|n| *n <= COPIES_MAX).ok_or_else(|| {
+            let text = format!("here should be replicas=N with N up to {COPIES_MAX}, not `{}`", word.text);
+            self.wrong(word, text)
+        })
     }
 
     /// `10000ppm`.
     pub(super) fn ppm(&mut self) -> Result<u32, ParseError> {
         let word = self.word("a drift such as 10000ppm")?;
-        let number = word.text.strip_suffix("ppm").and_then(|n| n.parse().ok());
-        number
-            .ok_or_else(|| self.wrong(word, format!("a drift looks like 10000ppm, not like `{}`", word.text)))
+        let number = word.text.strip_suffix("ppm").and_then(digits).and_then(|n| n.parse().ok());
+        number.filter(|n| *n <= DRIFT_MAX).ok_or_else(|| {
+            let text = format!("a drift looks like 10000ppm, up to {DRIFT_MAX}ppm, not like `{}`", word.text);
+            self.wrong(word, text)
+        })
     }
 
     /// A share in per mille, written `10%` or `2.5%`.
@@ -167,6 +216,10 @@ impl<'l> Words<'l> {
             };
             sum = sum + Duration::from_ms(ms.ok_or_else(wrong)?);
         }
+        if sum > LONGEST {
+            let most = format!("a time is at most {}m", LONGEST.secs() / 60);
+            return Err(self.wrong(word, format!("{most}; `{}` is longer", word.text)));
+        }
         Ok(sum)
     }
 
@@ -193,6 +246,8 @@ impl<'l> Words<'l> {
     pub(super) fn pod(&mut self) -> Result<PodName, ParseError> {
         let word = self.word("the name of a pod")?;
         let (namespace, name) = word.text.split_once('/').unwrap_or((NAMESPACE, word.text));
+        self.is_name(word, namespace)?;
+        self.is_name(word, name)?;
         Ok(PodName { namespace: Namespace::from(namespace), name: Name::from(name) })
     }
 
@@ -205,15 +260,21 @@ impl<'l> Words<'l> {
             ">=" => Compare::AtLeast,
             other => return Err(self.wrong(word, format!("here should be =, <= or >=, not `{other}`"))),
         };
-        Ok((compare, self.number("a number")? as u64))
+        Ok((compare, self.number("a number")?))
     }
 }
 
-/// A number with up to three decimals, times `unit`, if that is a whole number.
+/// The text, if it consists of digits and nothing else: no sign.
+pub(super) fn digits(text: &str) -> Option<&str> {
+    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then_some(text)
+}
+
+/// A number with up to three decimals, times `unit`, if that is a whole number. What is too large stays as large as
+/// can be, for the caller to refuse.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    if !digits(whole) || !digits(part) || part.len() > 3 {
+    let (whole, part) = (digits(whole)?, digits(part)?);
+    if part.len() > 3 {
         return None;
     }
     let scale = 10_u64.pow(u32::try_from(part.len()).ok()?);
@@ -221,5 +282,5 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     if !part.is_multiple_of(scale) {
         return None;
     }
-    whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(part / scale)
+    Some(whole.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(unit).saturating_add(part / scale))
 }
