@@ -48,7 +48,12 @@ impl Controller for Boots {
         };
         let uid = &node.metadata.uid;
         let Some(ear) = world.pulse.ear(uid) else { return Decision::rest() };
-        if ear.boot == node.recorded_boot() || !is_heard(world, uid, now) {
+        let recorded = node.recorded_boot();
+        if ear.boot == recorded || !is_heard(world, uid, now) {
+            return Decision::rest();
+        }
+        // Invariant P5 (C16): a late beat of a boot that was superseded, heard first by a new leader, records nothing.
+        if !world.pulse.is_newer_than_record(ear, &recorded) {
             return Decision::rest();
         }
         // An incident about the old boot is first ended as "rebooted", so that it never judges the new one.

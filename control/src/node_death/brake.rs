@@ -79,9 +79,11 @@ fn too_many(world: &World, silence: Silence<'_>) -> bool {
     count(older) >= world.settings().timing.incidents_max(count(world.node_count()))
 }
 
-/// True while an incident still changes something.
+/// True while an incident still changes something. One about a node that is not armed waits for a human, who may never
+/// come.
 fn is_under_way(incident: &NodeIncident) -> bool {
     match incident.status.phase {
+        IncidentPhase::Dead | IncidentPhase::Fencing if incident.status.brakes == [Brake::NotArmed] => false,
         IncidentPhase::Suspect | IncidentPhase::Dead | IncidentPhase::Fencing => true,
         IncidentPhase::Fenced => incident.step_at(StepName::Released).is_none(),
         IncidentPhase::Recovering | IncidentPhase::Closed => false,

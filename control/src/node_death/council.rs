@@ -6,7 +6,8 @@
 //! Invariants:
 //! - N2 (C13): a membership that some node may still be using is never retired: fencing closes and counts *every*
 //!   membership from the last one the node acknowledged to the newest ever offered.
-//! - It never shrinks below three by itself: with one or two seats silence proves nothing.
+//! - It never shrinks below three by itself: with one or two seats silence proves nothing. From five to three it does,
+//!   once fewer than four of the five are left: three of three carry the next death, three of five do not.
 //! - Sizes are odd (1, 3, 5): an even one is only less available.
 //!
 //! A membership is offered only after it is stored, so a new leader knows every membership that was ever offered.
@@ -19,6 +20,7 @@ use api::timing::Automatic;
 use api::view::{ConditionStatus, Council, CouncilSpec, Membership, Meta, Node, Seat, View};
 use api::{CouncilEpoch, Kind, ObjectKey, Time, Uid};
 
+use super::orphan;
 use super::pulse::is_heard;
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, New};
@@ -26,6 +28,8 @@ use crate::world::{Seen, World};
 
 /// How many seats there are at most. Five outlive two deaths; more make every outage noisier and prove nothing more.
 const SEATS_MAX: usize = 5;
+/// How many seats there are at least, once there were as many: fewer prove nothing.
+const SEATS_MIN: usize = 3;
 /// How many memberships may wait for their retirement. Then the council stays as it is until the oldest can go; the
 /// number bounds what a close has to reach.
 const MEMBERSHIPS_MAX: usize = 8;
@@ -62,7 +66,7 @@ impl Controller for Councils {
     fn decide(&self, world: &World, _key: &Key, now: Time) -> Decision {
         let Some(council) = world.council() else { return found(world, now) };
         let mut memberships = council.spec.memberships.clone();
-        retire(world, &mut memberships);
+        retire(world, &mut memberships, now);
         if let Some(seats) = reseat(world, council, now)
             && memberships.len() < MEMBERSHIPS_MAX
         {
@@ -93,19 +97,24 @@ fn found(world: &World, now: Time) -> Decision {
 }
 
 /// The seats of a better membership than the newest, if there is one: members that are gone or fenced are replaced by
-/// fit outsiders, and the council grows with the cluster. A seat for which there is no replacement stays empty: a
-/// smaller or even council would only be less available, and each membership more is one more to be closed.
+/// fit outsiders, and the council grows and shrinks with the cluster. Better is what can lose more members before no
+/// majority is left; each membership more is one more to be closed, so that nothing is changed for less.
 fn reseat(world: &World, council: &Council, now: Time) -> Option<Vec<Seat>> {
     let newest = council.newest()?;
-    let mut seats: Vec<Seat> = newest.seats.iter().filter(|s| keeps_seat(world, s)).cloned().collect();
+    let (mut seats, left): (Vec<Seat>, Vec<Seat>) =
+        newest.seats.iter().cloned().partition(|s| keeps_seat(world, s));
     let outsiders = world.nodes().filter(|n| is_fit(world, n, now) && !newest.has(&n.metadata.uid)).map(seat);
-    let outsiders: Vec<Seat> = outsiders.collect();
-    let wanted = size(seats.len() + outsiders.len()).max(newest.seats.len());
-    let missing = wanted - seats.len();
-    if missing == 0 || outsiders.len() < missing {
+    let kept = seats.len();
+    seats.extend(outsiders);
+    let wanted = size(seats.len()).max(newest.seats.len().min(SEATS_MIN));
+    let spare = |alive: usize, seats: usize| (alive + seats.div_ceil(2)).saturating_sub(seats);
+    let better = spare(seats.len().min(wanted), wanted) > spare(kept, newest.seats.len());
+    if !better {
         return None;
     }
-    seats.extend(outsiders.into_iter().take(missing));
+    // A seat that nobody fit is there for stays where it was.
+    seats.extend(left);
+    seats.truncate(wanted);
     Some(seats)
 }
 
@@ -136,8 +145,8 @@ fn keeps_seat(world: &World, seat: &Seat) -> bool {
 }
 
 /// Drops the oldest memberships that no node can be using any more.
-fn retire(world: &World, memberships: &mut Vec<Membership>) {
-    if memberships.len() < 2 || !may_retire(world) {
+fn retire(world: &World, memberships: &mut Vec<Membership>, now: Time) {
+    if memberships.len() < 2 || !may_retire(world, now) {
         return;
     }
     let in_use = world
@@ -153,13 +162,18 @@ fn retire(world: &World, memberships: &mut Vec<Membership>) {
     memberships.retain(|m| m.epoch >= in_use || Some(m.epoch) == newest);
 }
 
-/// A machine without Node object may still be using any membership, until there is evidence.
-fn may_retire(world: &World) -> bool {
+/// A machine without Node object may still be using any membership, while it speaks or something that must not run twice
+/// hangs on it, until there is evidence. One that was taken away with nothing on it concerns nobody any more.
+fn may_retire(world: &World, now: Time) -> bool {
     let nodeless_incident = world.incidents().any(|i| {
         i.is_open() && !i.status.phase.has_evidence() && world.node_by_uid(&i.spec.node_uid).is_none()
     });
-    let nodeless_beats = world.pulse.ears().any(|(uid, _)| world.node_by_uid(uid).is_none());
-    world.tombstones().next().is_none() && !nodeless_incident && !nodeless_beats
+    let nodeless_beats =
+        world.pulse.ears().any(|(uid, _)| world.node_by_uid(uid).is_none() && is_heard(world, uid, now));
+    world.tombstones().next().is_none()
+        && !nodeless_incident
+        && !nodeless_beats
+        && !orphan::is_anybody_orphaned(world)
 }
 
 /// The memberships that a node may be using: from the last one it acknowledged to this term, else the oldest that is

@@ -61,6 +61,11 @@ impl Controller for Orphans {
     }
 }
 
+/// True if something hangs on a machine without Node object and nothing proves yet that it cannot act.
+pub(super) fn is_anybody_orphaned(world: &World) -> bool {
+    orphaned(world).keys().any(|uid| !world.incidents_of(uid).any(|i| i.stands()))
+}
+
 /// True if the incident is open, or proved for ever that the machine of that uid is gone.
 fn speaks_for(incident: &NodeIncident) -> bool {
     incident.is_open() || incident.stands()

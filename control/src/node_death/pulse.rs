@@ -27,7 +27,12 @@ use api::{BootId, CloseSeq, CouncilEpoch, Duration, Epoch, NodeName, Time, Uid};
 use super::council;
 use crate::world::{Seen, Settings, World};
 
-/// How often an open is sent: it has no acknowledgement, and a lost one costs its node the hold in the next outage.
+/// Longest pause between two sendings of an open. It has no acknowledgement, and a member that never got it would refuse
+/// its node in every outage to come: so it is said as long as the node is there, after pauses that double. At half, a
+/// thousand nodes with five members cost thirty datagrams a second; at double, a member that was away for an hour
+/// refuses for that much longer.
+const REOPEN_MAX: Duration = Duration::from_secs(300);
+/// How often an open is sent before pauses double.
 const OPENS: u8 = 3;
 /// Beats that wait for an answer: at two beats a second these are the reads of two seconds; with one slot a store that
 /// answers more slowly than nodes beat would starve them all.
@@ -57,6 +62,10 @@ pub struct Ear {
     pub idle: bool,
     /// The newest council it knows; 0 before its first grant in this boot.
     pub council: CouncilEpoch,
+    /// The stamp of its newest beat.
+    sent: Stamp,
+    /// When the newest session of that boot began.
+    session: Time,
     /// Beats that are not answered yet, oldest first: stamp and when it was received.
     pending: Vec<(Stamp, Time)>,
 }
@@ -74,7 +83,9 @@ struct Closing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Opening {
     seq: CloseSeq,
+    /// Sendings left before the pause doubles.
     left: u8,
+    pause: Duration,
     sent: Option<Time>,
 }
 
@@ -196,8 +207,11 @@ impl Pulse {
             armed: beat.armed,
             idle: beat.idle,
             council: beat.council,
+            sent: beat.sent,
+            session,
             pending: vec![(beat.sent, now)],
         };
+        let term_began = self.leading_since();
         let Some(ear) = self.ears.get_mut(&beat.who.uid) else {
             self.ears.insert(beat.who.uid.clone(), fresh);
             return true;
@@ -211,7 +225,14 @@ impl Pulse {
             *ear = Ear { accepted: ear.accepted, ..fresh };
             return true;
         }
+        // What comes late says how it was before what is known: a node that was idle then is not idle now. A new session
+        // begins anew: the machine may have been set back to a snapshot.
+        if beat.sent < ear.sent && session <= ear.heard {
+            return false;
+        }
+        let is_of_term = |session: Time| term_began.is_some_and(|began| session >= began);
         let notable = now.since(ear.heard) >= settings.timing.suspect
+            || (is_of_term(session) && !is_of_term(ear.session))
             || ear.idle != beat.idle
             || ear.council != beat.council
             || ear.armed != beat.armed
@@ -221,7 +242,7 @@ impl Pulse {
             pending.remove(0);
         }
         pending.push((beat.sent, now));
-        *ear = Ear { accepted: ear.accepted, pending, ..fresh };
+        *ear = Ear { accepted: ear.accepted, session: session.max(ear.session), pending, ..fresh };
         notable
     }
 
@@ -253,6 +274,13 @@ impl Pulse {
         let known = closing.acks.entry(ack.member.clone()).or_insert(counts_from);
         *known = (*known).min(counts_from);
         true
+    }
+
+    /// True if the boot that speaks cannot be an older one than the boot on record. A process that has not heard that one
+    /// itself knows no order between the two; but whatever was recorded before its term was booted before its term, and
+    /// a session that began later is of no boot that ended earlier. Invariant P5 (C16).
+    pub(super) fn is_newer_than_record(&self, ear: &Ear, recorded: &BootId) -> bool {
+        recorded.is_empty() || self.leading_since().is_none_or(|began| ear.session >= began)
     }
 
     fn next_seq(&mut self) -> CloseSeq {
@@ -358,6 +386,7 @@ pub fn gates(world: &mut World, now: Time) -> Vec<(NodeName, Gate)> {
         .map(|i| (i.spec.node_uid.clone(), i.status.phase))
         .collect();
     begin_and_end(world, &wanted);
+    forget(world, now);
     let mut out = Vec::new();
     send_closes(world, &wanted, epoch, now, &mut out);
     send_opens(world, epoch, now, &mut out);
@@ -369,7 +398,11 @@ fn begin_and_end(world: &mut World, wanted: &BTreeMap<Uid, IncidentPhase>) {
         world.pulse.closing.keys().filter(|uid| !wanted.contains_key(*uid)).cloned().collect();
     for uid in over {
         world.pulse.closing.remove(&uid);
-        reopen(&mut world.pulse, &uid);
+        // A machine whose Node object is gone is never granted anything again, and stays closed for ever (C4): paused
+        // before its death, it may wake into an outage and find its permission good.
+        if world.node_by_uid(&uid).is_some() {
+            reopen(&mut world.pulse, &uid);
+        }
     }
     for uid in wanted.keys() {
         if !world.pulse.closing.contains_key(uid) {
@@ -382,7 +415,33 @@ fn begin_and_end(world: &mut World, wanted: &BTreeMap<Uid, IncidentPhase>) {
 
 fn reopen(pulse: &mut Pulse, uid: &Uid) {
     let seq = pulse.next_seq();
-    pulse.opening.insert(uid.clone(), Opening { seq, left: OPENS, sent: None });
+    let opening = Opening { seq, left: OPENS, pause: RESEND, sent: None };
+    pulse.opening.insert(uid.clone(), opening);
+}
+
+/// Forgets machines whose Node object is gone and about which nothing is open. What is forgotten about a machine must not
+/// be needed to wait for it: its last grant and its kill are long over.
+fn forget(world: &mut World, now: Time) {
+    let timing = &world.settings().timing;
+    let over = timing.grant_by_server()
+        + timing.answer_by_server()
+        + timing.kill_by_server(timing.kill_bound)
+        + timing.dead;
+    let is_gone = |uid: &Uid| world.node_by_uid(uid).is_none() && world.open_incident(uid).is_none();
+    let gone: Vec<Uid> = world
+        .pulse
+        .ears
+        .iter()
+        .filter(|(uid, ear)| {
+            now.since(ear.heard.max(ear.accepted.unwrap_or_default())) > over && is_gone(uid)
+        })
+        .map(|(uid, _)| uid.clone())
+        .collect();
+    for uid in gone {
+        world.pulse.ears.remove(&uid);
+        world.pulse.opening.remove(&uid);
+        world.pulse.greeted.remove(&uid);
+    }
 }
 
 fn is_due(sent: Option<Time>, now: Time) -> bool {
@@ -423,17 +482,20 @@ fn send_opens(world: &mut World, epoch: Epoch, now: Time, out: &mut Vec<(NodeNam
         return;
     }
     let seats = council::all_seats(world);
-    world.pulse.opening.retain(|uid, opening| {
-        if is_due(opening.sent, now) {
-            opening.sent = Some(now);
-            opening.left -= 1;
-            for seat in &seats {
-                let gate = Gate { wish: GateWish::Open, uid: uid.clone(), epoch, seq: opening.seq };
-                out.push((seat.node_name.clone(), gate));
-            }
+    for (uid, opening) in &mut world.pulse.opening {
+        if opening.sent.is_some_and(|at| now.since(at) < opening.pause) {
+            continue;
         }
-        opening.left > 0
-    });
+        opening.sent = Some(now);
+        opening.left = opening.left.saturating_sub(1);
+        if opening.left == 0 {
+            opening.pause = opening.pause.times(2).min(REOPEN_MAX);
+        }
+        for seat in &seats {
+            let gate = Gate { wish: GateWish::Open, uid: uid.clone(), epoch, seq: opening.seq };
+            out.push((seat.node_name.clone(), gate));
+        }
+    }
 }
 
 /// True if a beat of that node was received so recently that it cannot be called silent.

@@ -53,6 +53,10 @@ impl Controller for Tombstones {
             );
             return Decision::rest().because(Note::normal(object.clone(), "MayStillRun", text, ""));
         }
+        // Somebody's finalizer holds it: a second deletion would change nothing, and be decided again at once.
+        if tombstone.metadata.is_terminating() {
+            return Decision::rest();
+        }
         Decision::rest().with(Action::delete(object.clone(), tombstone.metadata.uid.clone(), Deletion::Force))
     }
 }

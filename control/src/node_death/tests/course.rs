@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use crate::node_death::boot::Boots;
+use crate::node_death::council::Councils;
 use crate::node_death::incident::Incidents;
 use crate::node_death::orphan::Orphans;
 use crate::node_death::release::Release;
@@ -116,6 +117,24 @@ fn a_settled_death_does_not_block_the_next() {
         "now 100s
          node n4 ready=Unknown boot=e1 silent=60s
          incident n4 phase=Fenced step=Suspected@42s step=Fenced@47s step=Released@48s evidence=lease-expiry@47s
+         node n1 ready=True boot=b1 silent=2s",
+    );
+    check(
+        &Suspicion,
+        "node/n1",
+        &world,
+        expect![[r#"
+            create nodeincident/n1-uid-n1-1
+        "#]],
+    );
+}
+
+#[test]
+fn a_death_that_only_a_human_can_settle_does_not_block_the_next() {
+    let world = with(
+        "now 100s
+         node n4 ready=Unknown boot=e1 silent=60s
+         incident n4 phase=Dead step=Suspected@42s brake=NotArmed
          node n1 ready=True boot=b1 silent=2s",
     );
     check(
@@ -552,6 +571,93 @@ fn p26_deleting_a_node_opens_an_incident_and_proves_nothing_yet() {
         &world,
         expect![[r#"
             create nodeincident/n1-uid-n1-1
+        "#]],
+    );
+}
+
+#[test]
+fn a_tombstone_that_a_finalizer_holds_is_deleted_once() {
+    let world = with(
+        "now 100s
+         node n1 ready=Unknown boot=b1 silent=60s
+         incident n1 phase=Fenced step=Suspected@42s step=Fenced@47s evidence=lease-expiry@47s
+         tombstone uid-db-0 pod=default/db-0 node=n1 boot=b1 terminating finalizer=x",
+    );
+    check(
+        &Tombstones,
+        "tombstone/uid-db-0",
+        &world,
+        expect![[r#"
+        rest
+    "#]],
+    );
+}
+
+#[test]
+fn the_council_shrinks_while_the_next_death_can_still_be_proven() {
+    let five = "now 100s
+        council n1,n2,n3,n4,n5
+        node n1 ready=True boot=b1 knows-council=1
+        node n2 ready=True boot=c1 knows-council=1
+        node n3 ready=True boot=d1 knows-council=1
+        ";
+    // Three of four: nothing would be won.
+    check(
+        &Councils,
+        "cluster",
+        &format!("{five} node n4 ready=True boot=e1 knows-council=1"),
+        expect![[r#"
+        rest
+    "#]],
+    );
+    check(
+        &Councils,
+        "cluster",
+        five,
+        expect![[r#"
+            edit council/council: Memberships([Membership { epoch: CouncilEpoch(1), seats: [Seat { node_name: "n1", node_uid: "uid-n1" }, Seat { node_name: "n2", node_uid: "uid-n2" }, Seat { node_name: "n3", node_uid: "uid-n3" }, Seat { node_name: "n4", node_uid: "uid-n4" }, Seat { node_name: "n5", node_uid: "uid-n5" }], since: Rev(0) }, Membership { epoch: CouncilEpoch(2), seats: [Seat { node_name: "n1", node_uid: "uid-n1" }, Seat { node_name: "n2", node_uid: "uid-n2" }, Seat { node_name: "n3", node_uid: "uid-n3" }], since: Rev(4) }])
+        "#]],
+    );
+    // Two are left: a third seat stays empty, for two would prove nothing.
+    check(
+        &Councils,
+        "cluster",
+        "now 100s
+        council n1,n2,n3,n4,n5
+        node n1 ready=True boot=b1 knows-council=1
+        node n2 ready=True boot=c1 knows-council=1
+        ",
+        expect![[r#"
+            edit council/council: Memberships([Membership { epoch: CouncilEpoch(1), seats: [Seat { node_name: "n1", node_uid: "uid-n1" }, Seat { node_name: "n2", node_uid: "uid-n2" }, Seat { node_name: "n3", node_uid: "uid-n3" }, Seat { node_name: "n4", node_uid: "uid-n4" }, Seat { node_name: "n5", node_uid: "uid-n5" }], since: Rev(0) }, Membership { epoch: CouncilEpoch(2), seats: [Seat { node_name: "n1", node_uid: "uid-n1" }, Seat { node_name: "n2", node_uid: "uid-n2" }, Seat { node_name: "n3", node_uid: "uid-n3" }], since: Rev(3) }])
+        "#]],
+    );
+}
+
+// Invariant N2
+#[test]
+fn a_machine_that_was_taken_away_keeps_no_membership() {
+    let two = "
+        council n1,n2,n3 n1,n2,n4
+        node n1 ready=True boot=b1 knows-council=2
+        node n2 ready=True boot=c1 knows-council=2
+        node n4 ready=True boot=e1 knows-council=2
+        node n3 ready=True boot=d1 knows-council=1 silent=60s
+        ";
+    check(
+        &Councils,
+        "cluster",
+        &format!("now 100s {two} gone node/n3"),
+        expect![[r#"
+            edit council/council: Memberships([Membership { epoch: CouncilEpoch(2), seats: [Seat { node_name: "n1", node_uid: "uid-n1" }, Seat { node_name: "n2", node_uid: "uid-n2" }, Seat { node_name: "n4", node_uid: "uid-n4" }], since: Rev(0) }])
+        "#]],
+    );
+    // Something that must not run twice hangs on it: it may hold by the oldest.
+    check(
+        &Councils,
+        "cluster",
+        &format!("now 100s {two} pod default/db-0 on n3 owner=StatefulSet/db running\n gone node/n3"),
+        expect![[r#"
+            rest
         "#]],
     );
 }

@@ -2,8 +2,10 @@
 
 use api::flaw::Flaw;
 use api::message::{Answer, Armed, Beat, Closed, GateWish, Incarnation, Stamp};
-use api::{BootId, CouncilEpoch, Duration, Epoch, NodeName, Time, Uid};
+use api::{BootId, CouncilEpoch, Duration, Epoch, NodeName, ObjectKey, Time, Uid};
 
+use crate::controller::{Controller, Key};
+use crate::node_death::boot::Boots;
 use crate::node_death::expiry::{Expiry, expiry};
 use crate::node_death::{answer, gates};
 use crate::text::Story;
@@ -109,7 +111,7 @@ fn c06_an_acknowledgement_that_is_not_clean_counts_a_hold_later() {
 #[test]
 fn c10_every_wait_is_longer_by_the_drift() {
     let mut world = world("");
-    world.hear(&beat("b1", at(9)), at(0), at(200));
+    world.hear(&beat("b1", at(209)), at(0), at(200));
     let granted = answer(&mut world, TERM, at(200), at(200));
     assert!(matches!(granted[..], [(_, Answer::Grant(_))]));
     fold_incident(&mut world, "Fencing");
@@ -134,7 +136,7 @@ fn fold_incident(world: &mut World, phase: &str) {
 #[test]
 fn c11_a_beat_is_answered_only_by_a_read_that_began_after_it_came() {
     let mut world = world("");
-    world.hear(&beat("b1", at(9)), at(0), ms(200_010));
+    world.hear(&beat("b1", at(209)), at(0), ms(200_010));
     assert_eq!(answer(&mut world, TERM, ms(200_009), ms(200_020)).len(), 0);
     assert_eq!(answer(&mut world, TERM, ms(200_010), ms(200_020)).len(), 1);
     assert_eq!(answer(&mut world, TERM, ms(200_030), ms(200_040)).len(), 0, "each beat is answered once");
@@ -143,11 +145,11 @@ fn c11_a_beat_is_answered_only_by_a_read_that_began_after_it_came() {
 #[test]
 fn a_grant_names_the_exclusive_pods_of_the_node_and_echoes_the_stamp() {
     let mut world = world("");
-    world.hear(&beat("b1", at(9)), at(0), at(200));
+    world.hear(&beat("b1", at(209)), at(0), at(200));
     let answers = answer(&mut world, TERM, at(200), at(200));
     let [(node, Answer::Grant(grant))] = &answers[..] else { panic!("one grant: {answers:?}") };
     assert_eq!(node.as_str(), "n1");
-    assert_eq!(grant.sent, Stamp(at(9)));
+    assert_eq!(grant.sent, Stamp(at(209)));
     assert_eq!(grant.pods, vec![Uid::from("uid-db-0")]);
     assert_eq!(grant.council.as_ref().map(|c| c.epoch), Some(CouncilEpoch(1)));
 }
@@ -210,13 +212,53 @@ fn c15_an_unrecorded_boot_is_granted_nothing() {
 #[test]
 fn c16_a_late_beat_of_an_older_boot_is_not_heard() {
     let mut world = world("");
-    world.hear(&beat("b1", at(9)), at(0), at(201));
+    world.hear(&beat("b1", at(209)), at(0), at(201));
     assert!(world.hear(&beat("b2", at(1)), at(202), at(203)), "a session that began after b1's last beat");
-    assert!(!world.hear(&beat("b1", at(9)), at(0), at(204)), "b1 was superseded");
+    assert!(!world.hear(&beat("b1", at(209)), at(0), at(204)), "b1 was superseded");
     assert_eq!(
         world.pulse.ear(&Uid::from("uid-n1")).map(|e| e.boot.as_str().to_owned()),
         Some("b2".to_owned())
     );
+}
+
+// Invariant P5, C16
+#[test]
+fn c16_a_new_leader_records_no_boot_that_was_superseded() {
+    let mut world = Story::read("now 200s\n council n1,n2,n3\n node n1 ready=True boot=b2 mute").world;
+    let key = Key::Object(ObjectKey::node(&NodeName::from("n1")));
+    // As a follower it last heard b1, and b2 never.
+    world.hear(&beat("b1", at(9)), at(50), at(99));
+    world.pulse.elected(TERM, at(100));
+    world.hear(&beat("b1", at(10)), at(50), at(101));
+    assert!(Boots.decide(&world, &key, at(101)).actions.is_empty(), "a late beat of b1");
+    // A session of this term is of no boot that ended before it.
+    assert!(world.hear(&beat("b3", at(1)), at(102), at(103)));
+    assert_eq!(Boots.decide(&world, &key, at(103)).actions.len(), 1);
+}
+
+// Invariant P5
+#[test]
+fn a_boot_that_dials_again_is_recorded() {
+    let mut world = Story::read("now 200s\n council n1,n2,n3\n node n1 ready=True boot=b2 mute").world;
+    let key = Key::Object(ObjectKey::node(&NodeName::from("n1")));
+    world.hear(&beat("b3", at(9)), at(98), at(99));
+    world.pulse.elected(TERM, at(100));
+    assert!(!world.hear(&beat("b3", at(10)), at(98), at(100)));
+    assert!(world.hear(&beat("b3", at(11)), at(101), at(101)), "somebody must look");
+    assert_eq!(Boots.decide(&world, &key, at(101)).actions.len(), 1);
+}
+
+// Invariant N3
+#[test]
+fn what_comes_late_does_not_speak_for_now() {
+    let mut world = world("Recovering");
+    let idle = |world: &World| world.pulse.ear(&Uid::from("uid-n1")).is_some_and(|e| e.idle);
+    world.hear(&beat("b1", at(209)), at(150), at(201));
+    assert!(!idle(&world));
+    assert!(!world.hear(&Beat { idle: true, ..beat("b1", at(208)) }, at(150), at(202)));
+    assert!(!idle(&world), "it was idle before");
+    world.hear(&Beat { idle: true, ..beat("b1", at(3)) }, at(203), at(203));
+    assert!(idle(&world), "a new session begins anew");
 }
 
 // Invariant P3, C17
@@ -224,13 +266,13 @@ fn c16_a_late_beat_of_an_older_boot_is_not_heard() {
 fn c17_nothing_is_granted_while_evidence_is_judged_or_recorded() {
     for (phase, granted) in [("Suspect", true), ("Dead", true), ("Fencing", false)] {
         let mut world = world(phase);
-        world.hear(&beat("b1", at(9)), at(0), at(200));
+        world.hear(&beat("b1", at(209)), at(0), at(200));
         let answers = answer(&mut world, TERM, at(200), at(200));
         assert_eq!(answers.iter().any(|(_, a)| matches!(a, Answer::Grant(_))), granted, "{phase}");
     }
     for phase in ["Fenced", "Recovering"] {
         let mut world = world(phase);
-        world.hear(&beat("b1", at(9)), at(0), at(200));
+        world.hear(&beat("b1", at(209)), at(0), at(200));
         let answers = answer(&mut world, TERM, at(200), at(200));
         assert!(matches!(answers[..], [(_, Answer::Denied { .. })]), "{phase}");
     }
@@ -239,7 +281,7 @@ fn c17_nothing_is_granted_while_evidence_is_judged_or_recorded() {
 #[test]
 fn p113_a_node_that_needs_longer_to_kill_than_the_cluster_waits_is_granted_nothing() {
     let mut world = world("");
-    world.hear(&Beat { kill_bound: Duration::from_ms(2201), ..beat("b1", at(9)) }, at(0), at(200));
+    world.hear(&Beat { kill_bound: Duration::from_ms(2201), ..beat("b1", at(209)) }, at(0), at(200));
     assert_eq!(answer(&mut world, TERM, at(200), at(200)).len(), 0);
 }
 
@@ -256,6 +298,48 @@ fn a_close_is_opened_when_the_incident_is_over() {
     let sent = gates(&mut world, at(107));
     assert_eq!(sent.iter().filter(|(_, g)| g.wish == GateWish::Open).count(), 3);
     assert_eq!(sent.iter().filter(|(_, g)| g.wish == GateWish::Close).count(), 0);
+}
+
+#[test]
+fn an_open_is_said_as_long_as_the_node_is_there() {
+    let mut world = world("");
+    world.hear(&beat("b1", at(209)), at(200), at(200));
+    answer(&mut world, TERM, at(200), at(200));
+    let mut said = Vec::new();
+    for now in 0..40_000 {
+        let sent = gates(&mut world, ms(200_000 + now * 100));
+        if sent.iter().any(|(_, g)| g.wish == GateWish::Open) {
+            said.push(now * 100);
+        }
+    }
+    assert_eq!(said[..6], [0, 300, 600, 1100, 2100, 4100]);
+    let longest = said.windows(2).map(|w| w[1] - w[0]).max();
+    assert_eq!(longest, Some(300_000));
+}
+
+// Invariant S1
+#[test]
+fn c04_a_machine_whose_node_was_deleted_stays_closed() {
+    let mut world = world("Fencing");
+    close(&mut world, at(105));
+    fold_incident(&mut world, "Closed");
+    let rev = api::Rev(world.revision().0 + 1);
+    let key = ObjectKey::node(&NodeName::from("n1"));
+    world.fold(&key, None, rev, at(106));
+    let sent = gates(&mut world, at(107));
+    assert_eq!(sent.iter().filter(|(_, g)| g.wish == GateWish::Open).count(), 0);
+}
+
+#[test]
+fn machines_that_were_taken_away_are_forgotten() {
+    let mut world = world("");
+    let key = ObjectKey::node(&NodeName::from("n2"));
+    let rev = api::Rev(world.revision().0 + 1);
+    world.fold(&key, None, rev, at(200));
+    gates(&mut world, at(220));
+    assert_eq!(world.pulse.ears().count(), 3, "its last grant may live");
+    gates(&mut world, at(230));
+    assert_eq!(world.pulse.ears().count(), 2);
 }
 
 #[test]
