@@ -284,7 +284,12 @@ impl Mind {
             for (controller, touched) in CONTROLLERS.iter().enumerate() {
                 touched.touched(change, &self.world, &mut keys);
                 for key in keys.drain(..) {
-                    self.queue.add(Job { controller, key });
+                    let until = touched.patience(change, &self.world, &key);
+                    let job = Job { controller, key };
+                    match until {
+                        Some(at) => self.queue.add_by(job, at),
+                        None => self.queue.add(job),
+                    }
                 }
             }
         }

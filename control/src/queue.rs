@@ -102,6 +102,16 @@ impl Queue {
         }
     }
 
+    /// The job may have something to do, and that may wait until `at`: what comes before is looked at together.
+    pub fn add_by(&mut self, job: Job, at: Time) {
+        let slot = self.slots.entry(job.clone()).or_default();
+        match slot.hold {
+            Hold::Free if self.ready.contains(&job) || slot.deadline.is_some_and(|set| set <= at) => {}
+            Hold::Free => self.set_deadline(&job, at),
+            Hold::InFlight | Hold::Barrier(_) | Hold::NotBefore(_) => slot.touched = true,
+        }
+    }
+
     /// The next job that is due, which is then in flight until it is settled.
     pub fn pop(&mut self, revision: Rev, now: Time) -> Option<Job> {
         self.release(revision, now);
@@ -245,4 +255,32 @@ impl Queue {
 fn backoff(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     BACKOFF_FIRST.times(1 << doublings).min(BACKOFF_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_wait_waits_and_what_may_not_does_not() {
+        let (at, due) = (Time::from_ms, Time::from_ms(100));
+        let job = || Job { controller: 0, key: Key::Cluster };
+        let mut queue = Queue::default();
+        queue.add_by(job(), due);
+        queue.add_by(job(), at(200));
+        assert_eq!((queue.pop(Rev(1), at(99)), queue.next_deadline()), (None, Some(due)));
+        assert_eq!(queue.pop(Rev(1), due), Some(job()));
+        queue.rest(&job(), None);
+        assert_eq!((queue.is_empty(), queue.next_deadline()), (true, None));
+
+        queue.add_by(job(), due);
+        queue.add(job());
+        queue.add_by(job(), at(200));
+        assert_eq!(queue.pop(Rev(1), at(1)), Some(job()));
+        // While its actions are carried out it is touched like by anything else.
+        queue.add_by(job(), at(200));
+        queue.settle(&job(), Outcome::Done(Rev(2)), None, at(2));
+        assert_eq!(queue.pop(Rev(1), at(3)), None);
+        assert_eq!(queue.pop(Rev(2), at(3)), Some(job()));
+    }
 }

@@ -114,6 +114,11 @@ impl Story {
         story
     }
 
+    /// What the last line changed.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
     /// What the controller decides about a key.
     pub(crate) fn decide(&self, controller: &dyn Controller, text: &str) -> Decision {
         controller.decide(&self.world, &key(text), self.now)

@@ -470,13 +470,15 @@ impl World {
         self.endpoint_slices.get(&(namespace.clone(), name.clone()))
     }
 
-    /// Endpoint slices of a namespace.
-    pub fn endpoint_slices_in<'w>(
+    /// Endpoint slices that say that they are a service's.
+    pub fn slices_of<'w>(
         &'w self,
-        namespace: &'w Namespace,
-    ) -> impl Iterator<Item = &'w Seen<EndpointSlice>> {
-        let first = (namespace.clone(), Name::default());
-        self.endpoint_slices.range(first..).take_while(move |((ns, _), _)| ns == namespace).map(|(_, s)| s)
+        namespace: &Namespace,
+        service: &Name,
+    ) -> impl Iterator<Item = &'w Seen<EndpointSlice>> + use<'w> {
+        self.index
+            .keys(&self.index.slices_by_service, &(namespace.clone(), service.clone()))
+            .filter_map(|k| self.endpoint_slices.get(k))
     }
 
     /// All incidents, also closed ones.

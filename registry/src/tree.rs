@@ -4,6 +4,9 @@
 //! Invariant: every setter returns true exactly if the tree is different afterwards; an edit is `Same` if all of its
 //! setters say false.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use api::time::Time;
 use api::view::tree;
 use serde_json::{Map, Value};
@@ -99,17 +102,30 @@ pub(crate) fn set_list(
     known: &[&str],
 ) -> bool {
     let old = fields.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    // An index, because a slice has a hundred entries and lists of clients may have thousands. Of two entries of one
+    // name the first counts: the one that is inserted last stays.
+    let by_name: BTreeMap<_, &Value> =
+        old.iter().rev().filter_map(|entry| Some((name_of(get(entry, identity)?), entry))).collect();
     let mut new = Vec::with_capacity(wanted.len());
     for entry in wanted {
-        let name = get(&entry, identity);
-        let is_same = |o: &&Value| name.is_some() && get(o, identity) == name;
-        let mut kept = old.iter().find(is_same).cloned().unwrap_or(Value::Null);
+        let there = get(&entry, identity).and_then(|name| by_name.get(&name_of(name)));
+        let mut kept = there.map_or(Value::Null, |entry| (*entry).clone());
         if let Value::Object(from) = entry {
             overlay(as_fields(&mut kept), from, known);
         }
         new.push(kept);
     }
     if new == old { false } else { set_or_clear(fields, field, new) }
+}
+
+/// What entries of a list are told apart by: a text, or the text of something else.
+fn name_of(value: &Value) -> (bool, Cow<'_, str>) {
+    match value {
+        Value::String(text) => (true, Cow::Borrowed(text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            (false, Cow::Owned(value.to_string()))
+        }
+    }
 }
 
 /// The object that a view, or a part of one, is written as.

@@ -368,7 +368,7 @@ fn grant(world: &World, who: api::message::Incarnation, sent: Stamp, epoch: Epoc
     let node = world.pulse.ear(&who.uid).map(|e| e.node.clone()).unwrap_or_default();
     let pods = world
         .pods_on(&node)
-        .filter(|pod| pod.node_uid() == who.uid && !pod.is_terminal() && world.is_exclusive(pod))
+        .filter(|pod| !pod.is_terminal() && world.is_exclusive(pod) && pod.node_uid() == who.uid)
         .map(|pod| pod.metadata.uid.clone())
         .collect();
     let recovering = now.since(world.started()) < world.settings().timing.patience;

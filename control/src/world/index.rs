@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::annotation::SERVICE_NAME;
 use api::view::View;
 use api::{Name, Namespace, NodeName, ObjectKey, Uid};
 
@@ -21,6 +22,7 @@ pub(super) struct Index {
     pub(super) attachments_by_volume: BTreeMap<Name, BTreeSet<Name>>,
     pub(super) attachments_by_node: BTreeMap<NodeName, BTreeSet<Name>>,
     pub(super) incidents_by_node: BTreeMap<Uid, BTreeSet<Name>>,
+    pub(super) slices_by_service: BTreeMap<(Namespace, Name), BTreeSet<(Namespace, Name)>>,
 }
 
 /// Puts `value` under `key`, or takes it away; an empty set is not kept.
@@ -92,6 +94,13 @@ impl Index {
             View::NodeIncident(incident) => {
                 set(&mut self.incidents_by_node, incident.spec.node_uid.clone(), key.name.clone(), there);
             }
+            View::EndpointSlice(slice) => {
+                if let Some(service) = slice.metadata.labels.get(SERVICE_NAME) {
+                    let service = (key.namespace.clone(), Name::from(service.as_str()));
+                    let place = (key.namespace.clone(), key.name.clone());
+                    set(&mut self.slices_by_service, service, place, there);
+                }
+            }
             View::Lease(_)
             | View::ReplicaSet(_)
             | View::Deployment(_)
@@ -100,7 +109,6 @@ impl Index {
             | View::PersistentVolume(_)
             | View::PersistentVolumeClaim(_)
             | View::Service(_)
-            | View::EndpointSlice(_)
             | View::Tombstone(_)
             | View::Council(_) => {}
         }

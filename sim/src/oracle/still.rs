@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use api::Uid;
+use api::annotation::SERVICE_NAME;
 use api::view::{EndpointSlice, View};
+use api::{Kind, Uid};
 
 use super::scene::Scene;
 use super::{Promise, Voice, Watch};
@@ -67,14 +68,26 @@ impl Watch for Withdrawn {
     }
 }
 
-/// Pods that were ready in the old slice, are not in the new one, and really run.
+/// Pods that were ready in the old slice, are in no slice of the service any more, and really run.
 fn withdrawn(scene: &Scene, old: &EndpointSlice, new: Option<&EndpointSlice>) -> Vec<Uid> {
     let ready = |slice: &EndpointSlice| -> BTreeSet<Uid> {
         let ready = slice.endpoints.iter().filter(|e| e.conditions.ready);
         ready.map(|e| e.target_ref.uid.clone()).collect()
     };
     let kept = new.map(ready).unwrap_or_default();
-    ready(old).into_iter().filter(|uid| !kept.contains(uid) && scene.runs(uid).is_some()).collect()
+    let gone = ready(old).into_iter().filter(|uid| !kept.contains(uid) && scene.runs(uid).is_some());
+    let gone: Vec<Uid> = gone.collect();
+    if gone.is_empty() {
+        return gone;
+    }
+    let service = |slice: &EndpointSlice| slice.metadata.labels.get(SERVICE_NAME).cloned();
+    let elsewhere: BTreeSet<Uid> = scene
+        .of_kind(Kind::EndpointSlice)
+        .filter_map(|view| if let View::EndpointSlice(slice) = view { Some(slice) } else { None })
+        .filter(|s| s.metadata.namespace == old.metadata.namespace && service(s) == service(old))
+        .flat_map(|slice| ready(slice))
+        .collect();
+    gone.into_iter().filter(|uid| !elsewhere.contains(uid)).collect()
 }
 
 // === impl Stopped ===
