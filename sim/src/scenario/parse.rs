@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::flaw::Flaw;
+use api::timing::SetError;
 use api::timing::profile::Profile;
 use api::{Duration, NodeName};
 
@@ -157,7 +158,10 @@ impl Draft {
                 let value = words.word("its value")?;
                 self.once(name, &format!("set {}", name.text), words)?;
                 let set = self.config.timing.set(name.text, value.text);
-                set.map_err(|e| words.wrong(value, e.to_string()))?;
+                set.map_err(|e| {
+                    let about = if matches!(e, SetError::Unknown(_)) { name } else { value };
+                    words.wrong(about, e.to_string())
+                })?;
                 // Unlawful times are welcome here, but time must go on.
                 if self.config.timing.asking == Duration::ZERO {
                     let text = "asking cannot be zero: who asks again at once asks for ever".to_owned();

@@ -165,6 +165,7 @@ fn numbers_have_limits() {
         &format!("nodes n1\nat {huge} calm"),
         &format!("line 2, column 4: a time is at most 1440m; `{huge}` is longer"),
     );
+    check("set nope 1s", "line 1, column 5: there is no timing value \"nope\"");
     check("set asking 0s", "line 1, column 12: asking cannot be zero: who asks again at once asks for ever");
     check("delay 1s..", "line 1, column 7: a delay has an upper end");
     check(
