@@ -19,6 +19,11 @@ pub fn is_exclusive<'c>(
         })
 }
 
+/// False if the pod is not exclusive whatever its claims are: what can be told from the pod alone, for an index.
+pub fn may_be_exclusive(pod: &Pod) -> bool {
+    is_exclusive_by_itself(pod) || pod.claims().next().is_some()
+}
+
 /// True if the pod is exclusive whatever its claims are.
 pub fn is_exclusive_by_itself(pod: &Pod) -> bool {
     let marked = pod.metadata.annotations.get(annotation::EXCLUSIVE).is_some_and(|v| v == "true");

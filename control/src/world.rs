@@ -342,6 +342,12 @@ impl World {
         self.index.keys(&self.index.pods_by_node, node).filter_map(|k| self.pods.get(k))
     }
 
+    /// Exclusive pods bound to a node of that name, whatever its uid.
+    pub fn exclusive_pods_on(&self, node: &NodeName) -> impl Iterator<Item = &Seen<Pod>> {
+        let guarded = self.index.keys(&self.index.guarded_by_node, node).filter_map(|k| self.pods.get(k));
+        guarded.filter(|pod| self.is_exclusive(pod))
+    }
+
     /// Pods that no node has yet.
     pub fn pods_unbound(&self) -> impl Iterator<Item = &Seen<Pod>> {
         self.index.pods_unbound.iter().filter_map(|k| self.pods.get(k))

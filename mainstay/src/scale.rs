@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use api::timing::Automatic;
 use api::timing::profile::Profile;
 use api::{Duration, Name, Namespace};
 use serde_json::json;
@@ -34,7 +35,11 @@ pub(crate) fn run(nodes: u32, pods: u32, profile: &Profile, output: Output) -> R
         Workload::ReplicaSet { name: "web".to_owned(), replicas: pods.saturating_sub(1) },
         Workload::Service { name: "web".to_owned() },
     ];
-    let mut stage = Stage::new(config, [Promise::FailsOver, Promise::Whole], 1);
+    let mut promises = vec![Promise::Whole];
+    if profile.timing.automatic == Automatic::On {
+        promises.push(Promise::FailsOver);
+    }
+    let mut stage = Stage::new(config, promises, 1);
     stage.advance(START + WARM);
     let placed = stage.judge.scene().machines().map(|(_, m)| m.running.len()).sum::<usize>();
     let warm_ms = millis(began);

@@ -367,8 +367,8 @@ fn permission(world: &World, uid: &Uid, ear: &Ear) -> Permission {
 fn grant(world: &World, who: api::message::Incarnation, sent: Stamp, epoch: Epoch, now: Time) -> Grant {
     let node = world.pulse.ear(&who.uid).map(|e| e.node.clone()).unwrap_or_default();
     let pods = world
-        .pods_on(&node)
-        .filter(|pod| !pod.is_terminal() && world.is_exclusive(pod) && pod.node_uid() == who.uid)
+        .exclusive_pods_on(&node)
+        .filter(|pod| pod.node_uid() == who.uid && !pod.is_terminal())
         .map(|pod| pod.metadata.uid.clone())
         .collect();
     let recovering = now.since(world.started()) < world.settings().timing.patience;

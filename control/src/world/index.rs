@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::annotation::SERVICE_NAME;
+use api::exclusive::may_be_exclusive;
 use api::view::View;
 use api::{Name, Namespace, NodeName, ObjectKey, Uid};
 
@@ -16,6 +17,8 @@ type PodKey = (Namespace, Name);
 pub(super) struct Index {
     pub(super) node_by_uid: BTreeMap<Uid, Name>,
     pub(super) pods_by_node: BTreeMap<NodeName, BTreeSet<PodKey>>,
+    /// Of those, the ones that may be exclusive: a grant names them at every beat.
+    pub(super) guarded_by_node: BTreeMap<NodeName, BTreeSet<PodKey>>,
     pub(super) pods_unbound: BTreeSet<PodKey>,
     pub(super) pods_by_owner: BTreeMap<Uid, BTreeSet<PodKey>>,
     pub(super) pods_by_claim: BTreeMap<(Namespace, Name), BTreeSet<PodKey>>,
@@ -68,6 +71,9 @@ impl Index {
                 let place = (key.namespace.clone(), key.name.clone());
                 if pod.is_bound() {
                     set(&mut self.pods_by_node, pod.spec.node_name.clone(), place.clone(), there);
+                    if may_be_exclusive(pod) {
+                        set(&mut self.guarded_by_node, pod.spec.node_name.clone(), place.clone(), there);
+                    }
                 } else if there {
                     self.pods_unbound.insert(place.clone());
                 } else {
