@@ -145,27 +145,6 @@ impl ObjectKey {
             format!("{}{}/{}", self.kind.prefix(), self.namespace, self.name)
         }
     }
-
-    /// Reads a store key; `None` if it is of no kind that minds read.
-    pub fn from_store_key(key: &str) -> Option<Self> {
-        let rest = key.strip_prefix("/registry/")?;
-        let parts: Vec<&str> = rest.split('/').collect();
-        Kind::ALL.into_iter().find_map(|kind| {
-            let place = kind.place();
-            let tail = match (place.group, parts.as_slice()) {
-                ("", [plural, tail @ ..]) if *plural == place.plural => tail,
-                (group, [g, plural, tail @ ..]) if *g == group && *plural == place.plural => tail,
-                _ => return None,
-            };
-            match (place.namespaced, tail) {
-                (true, [namespace, name]) => {
-                    Some(Self::namespaced(kind, &Namespace::from(*namespace), *name))
-                }
-                (false, [name]) => Some(Self::cluster(kind, *name)),
-                _ => None,
-            }
-        })
-    }
 }
 
 impl fmt::Display for ObjectKey {

@@ -22,6 +22,10 @@ pub trait Controller: Sync {
     fn scope(&self) -> &'static Scope;
     /// Which units of work a change may concern. Cheap, over-approximate, never decides.
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>);
+    /// To which layer it belongs: one of the automatic layer is asked for nothing where that layer is off.
+    fn layer(&self) -> Layer {
+        Layer::Stock
+    }
     /// Until when `key` may be left alone although `change` touched it; `None`: it is looked at now. For changes that
     /// come in crowds, where a look at each would cost more than the decision: a pod of a service of ten thousand.
     fn patience(&self, _change: &Change, _world: &World, _key: &Key) -> Option<Time> {
@@ -29,6 +33,15 @@ pub trait Controller: Sync {
     }
     /// What should be done about `key` now. Total: it cannot fail, wait, or remember.
     fn decide(&self, world: &World, key: &Key, now: Time) -> Decision;
+}
+
+/// The two layers of decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Upstream's behaviour, under every profile.
+    Stock,
+    /// Incidents, evidence, fencing: off under the `kubernetes` profile.
+    Automatic,
 }
 
 /// What a controller reads and writes.

@@ -20,7 +20,7 @@ use api::message::{Answer, Beat, Closed, Gate};
 use api::view::View;
 use api::{Duration, Epoch, NodeName, ObjectKey, Rev, Time};
 
-use crate::controller::{CONTROLLERS, Change, Controller, Key};
+use crate::controller::{CONTROLLERS, Change, Controller, Key, Layer};
 use crate::decision::{Action, Decision, Note, Pace, Verb};
 use crate::queue::{Job, Outcome, Queue};
 use crate::world::{Settings, World, Zone, ZoneState};
@@ -96,7 +96,6 @@ pub struct Mind {
     tally: Tally,
     why: BTreeMap<Job, Note>,
     said: Said,
-    quarantined: BTreeSet<Job>,
 }
 
 /// A token bucket with a burst of one (NLC-23).
@@ -150,7 +149,6 @@ impl Mind {
             tally: Tally::default(),
             why: BTreeMap::new(),
             said: Said::default(),
-            quarantined: BTreeSet::new(),
         }
     }
 
@@ -279,9 +277,13 @@ impl Mind {
         if self.leads().is_none() {
             return;
         }
+        let automatic = self.world.settings().is_automatic();
         let mut keys = Vec::new();
         for change in changes {
             for (controller, touched) in CONTROLLERS.iter().enumerate() {
+                if touched.layer() == Layer::Automatic && !automatic {
+                    continue;
+                }
                 touched.touched(change, &self.world, &mut keys);
                 for key in keys.drain(..) {
                     let until = touched.patience(change, &self.world, &key);
@@ -313,11 +315,9 @@ impl Mind {
     ) {
         let Some(mut decision) = decision else {
             self.tally.panics += 1;
-            self.quarantined.insert(job.clone());
             self.queue.postpone(&job, now + QUARANTINE);
             return;
         };
-        self.quarantined.remove(&job);
         match decision.why {
             Some(note) => drop(self.why.insert(job.clone(), note)),
             None => drop(self.why.remove(&job)),

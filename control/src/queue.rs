@@ -131,11 +131,6 @@ impl Queue {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// True if something is due now.
-    pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     /// The job's decision had no actions.
     pub fn rest(&mut self, job: &Job, wake: Option<Time>) {
         let Some(slot) = self.slots.get_mut(job) else { return };

@@ -26,7 +26,6 @@ mod tests;
 use api::annotation::{OUT_OF_SERVICE, OUT_OF_SERVICE_OURS};
 use api::edit::Edit;
 use api::flaw::Flaw;
-use api::timing::Automatic;
 use api::view::{Condition, ConditionStatus, Node, Pod, View};
 use api::{Kind, NodeName, ObjectKey, Time};
 
@@ -81,7 +80,7 @@ impl Controller for Reclaim {
             }
             Change::Object { old, new, .. } => {
                 if let Some(node) = changed_node(old.as_ref(), new.as_ref()) {
-                    keys.extend(world.pods_on(&node).map(|p| Key::Object(pod_key(p))));
+                    keys.extend(world.pods_on(&node).map(|p| Key::Object(p.key())));
                 }
             }
             // The terminated path keeps itself going from pass to pass; a new leader begins with this change.
@@ -119,10 +118,6 @@ fn changed_node(old: Option<&View>, new: Option<&View>) -> Option<NodeName> {
     new.or(old).filter(|_| changed).map(|n| n.name())
 }
 
-fn is_automatic(world: &World) -> bool {
-    world.settings().timing.automatic == Automatic::On
-}
-
 /// The first pass that sees what changed last at `since`.
 fn pass_from(world: &World, since: Time) -> Time {
     pass::from(world, world.settings().timing.pod_gc_period, since)
@@ -144,7 +139,9 @@ fn out_of_service(world: &World, pod: &Seen<Pod>, now: Time) -> Option<Course> {
     }
     // Gate 4, where the layer that proves things is on: the node does not beat either, and the pod may run twice.
     // Anything else goes on evidence, or by its agent.
-    if is_automatic(world) && (is_heard(world, &node.metadata.uid, now) || world.is_exclusive(pod)) {
+    if world.settings().is_automatic()
+        && (is_heard(world, &node.metadata.uid, now) || world.is_exclusive(pod))
+    {
         return None;
     }
     // Gate 5, in the store: the Node is still the one that was looked at.
@@ -156,7 +153,7 @@ fn out_of_service(world: &World, pod: &Seen<Pod>, now: Time) -> Option<Course> {
 }
 
 fn is_declared_off(world: &World, node: &Node) -> bool {
-    let by_human = |value: &str| !is_automatic(world) || value != OUT_OF_SERVICE_OURS;
+    let by_human = |value: &str| !world.settings().is_automatic() || value != OUT_OF_SERVICE_OURS;
     node.spec.taints.iter().any(|t| t.key == OUT_OF_SERVICE && by_human(&t.value))
 }
 
@@ -170,7 +167,7 @@ fn orphaned(world: &World, pod: &Seen<Pod>) -> Option<Course> {
     // Gate 3: it is not a static pod of a machine that never had a Node.
     // An exclusive pod that was never bound in a node's identity was granted nowhere, so it never ran.
     let may_run = world.is_exclusive(pod) && !pod.node_uid().is_empty();
-    if is_automatic(world) && (may_run || is_self_managed(pod)) {
+    if world.settings().is_automatic() && (may_run || is_self_managed(pod)) {
         return None;
     }
     let name = &pod.spec.node_name;
@@ -197,7 +194,7 @@ fn last_gate(world: &World, gate: Expect) -> Option<Expect> {
 fn is_lost(world: &World, pod: &Pod) -> bool {
     let Some(node) = world.node(&pod.spec.node_name) else { return true };
     let uid = pod.node_uid();
-    is_automatic(world) && !uid.is_empty() && uid != node.metadata.uid
+    world.settings().is_automatic() && !uid.is_empty() && uid != node.metadata.uid
 }
 
 /// Case P91: a static pod that no Node object ever owned.
@@ -241,7 +238,7 @@ fn removal(pod: &Seen<Pod>, course: &Course, now: Time) -> Vec<Action> {
         Some(gate) => action.expecting(gate.clone()),
         None => action,
     };
-    let object = pod_key(pod);
+    let object = pod.key();
     let mut actions = Vec::new();
     if !pod.is_terminal() {
         let fail = Edit::FailPod {
@@ -269,7 +266,11 @@ fn look_again(world: &World, pod: &Pod, now: Time) -> Decision {
     let declared = world
         .node(&pod.spec.node_name)
         .is_some_and(|n| is_declared_off(world, n) && n.ready() != ConditionStatus::True);
-    if declared && pod.metadata.is_terminating() && is_automatic(world) && !world.is_exclusive(pod) {
+    if declared
+        && pod.metadata.is_terminating()
+        && world.settings().is_automatic()
+        && !world.is_exclusive(pod)
+    {
         return Decision::wait(pass::after(world, world.settings().timing.pod_gc_period, now));
     }
     Decision::rest()
@@ -299,9 +300,4 @@ impl Path {
             Self::OutOfService | Self::Unscheduled | Self::Terminated => None,
         }
     }
-}
-
-/// Where a pod lies.
-fn pod_key(pod: &Pod) -> ObjectKey {
-    ObjectKey::namespaced(Kind::Pod, &pod.metadata.namespace, pod.metadata.name.clone())
 }

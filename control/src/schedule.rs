@@ -31,7 +31,7 @@ use api::{Kind, ObjectKey, Time, Uid};
 
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Expect, Note};
-use crate::workload::{hash, pod_key};
+use crate::workload::hash;
 use crate::world::{Seen, World};
 use board::Board;
 
@@ -223,8 +223,8 @@ impl<'w> Round<'w> {
         let key = ObjectKey::node(&node.name());
         let uid = node.metadata.uid.clone();
         let bind = Edit::Bind { node: node.name(), node_uid: uid.clone() };
-        let action = Action::edit(pod_key(pod), pod.rev, bind)
-            .expecting(Expect::Uid(pod_key(pod), pod.metadata.uid.clone()));
+        let action = Action::edit(pod.key(), pod.rev, bind)
+            .expecting(Expect::Uid(pod.key(), pod.metadata.uid.clone()));
         // What must never run twice is bound to the node exactly as it was looked at; another pod to the machine.
         if self.world.is_exclusive(pod) {
             self.strict.push(action.expecting(Expect::At(key, node.rev)));
@@ -239,7 +239,7 @@ impl<'w> Round<'w> {
         const REASON: &str = "Unschedulable";
         self.waiting += 1;
         let once = format!("{}/{:x}", pod.metadata.uid, hash(&[&text]));
-        let note = Note::warning(pod_key(pod), "FailedScheduling", text.clone(), once);
+        let note = Note::warning(pod.key(), "FailedScheduling", text.clone(), once);
         let said = pod.condition(KIND);
         let is_said = said
             .is_some_and(|c| c.status == ConditionStatus::False && c.reason == REASON && c.message == text);
@@ -247,7 +247,7 @@ impl<'w> Round<'w> {
             let since =
                 said.filter(|c| c.status == ConditionStatus::False).map_or(now, |c| c.last_transition_time);
             let condition = Condition::new(KIND, ConditionStatus::False, REASON, &text, since);
-            self.refusals.push(Action::edit(pod_key(pod), pod.rev, Edit::PodConditions(vec![condition])));
+            self.refusals.push(Action::edit(pod.key(), pod.rev, Edit::PodConditions(vec![condition])));
             self.refusals.push(Action::note(note.clone()));
         }
         self.why.get_or_insert(note);

@@ -71,11 +71,6 @@ fn owned<'w>(world: &'w World, owner: &Meta) -> impl Iterator<Item = &'w Seen<Po
     })
 }
 
-/// Where a pod lies.
-pub(crate) fn pod_key(pod: &Pod) -> ObjectKey {
-    ObjectKey::namespaced(Kind::Pod, &pod.metadata.namespace, pod.metadata.name.clone())
-}
-
 /// Touches the owner of `kind` of a changed pod, before and after.
 fn touch_owners(old: Option<&View>, new: Option<&View>, kind: Kind, keys: &mut Vec<Key>) {
     for view in [old, new].into_iter().flatten() {

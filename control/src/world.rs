@@ -532,28 +532,6 @@ impl World {
         api::exclusive::is_exclusive(pod, |ns, name| self.claim(ns, name).map(|c| &*c.view))
     }
 
-    /// The revision of any object, if it exists.
-    pub fn rev_of(&self, key: &ObjectKey) -> Option<Rev> {
-        let full = (key.namespace.clone(), key.name.clone());
-        match key.kind {
-            Kind::Node => self.nodes.get(&key.name).map(|s| s.rev),
-            Kind::Pod => self.pods.get(&full).map(|s| s.rev),
-            Kind::Lease => self.leases.get(&full).map(|s| s.rev),
-            Kind::ReplicaSet => self.replica_sets.get(&full).map(|s| s.rev),
-            Kind::Deployment => self.deployments.get(&full).map(|s| s.rev),
-            Kind::StatefulSet => self.stateful_sets.get(&full).map(|s| s.rev),
-            Kind::DaemonSet => self.daemon_sets.get(&full).map(|s| s.rev),
-            Kind::PersistentVolume => self.volumes.get(&key.name).map(|s| s.rev),
-            Kind::PersistentVolumeClaim => self.claims.get(&full).map(|s| s.rev),
-            Kind::VolumeAttachment => self.attachments.get(&key.name).map(|s| s.rev),
-            Kind::Service => self.services.get(&full).map(|s| s.rev),
-            Kind::EndpointSlice => self.endpoint_slices.get(&full).map(|s| s.rev),
-            Kind::NodeIncident => self.incidents.get(&key.name).map(|s| s.rev),
-            Kind::Tombstone => self.tombstones.get(&key.name).map(|s| s.rev),
-            Kind::Council => self.councils.get(&key.name).map(|s| s.rev),
-        }
-    }
-
     /// Every object as a change that brings it: what a new leader begins with.
     pub fn everything(&self) -> Vec<Change> {
         fn bring<K, T>(map: &BTreeMap<K, Seen<T>>, wrap: fn(Arc<T>) -> View, out: &mut Vec<Change>) {

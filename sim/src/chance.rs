@@ -18,12 +18,6 @@ impl Chance {
         Self(Xoshiro256StarStar::seed_from_u64(seed))
     }
 
-    /// A generator of its own, so that drawing more from one does not change what the other draws.
-    #[must_use]
-    pub fn fork(&mut self) -> Self {
-        Self::new(self.word())
-    }
-
     /// 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
@@ -54,10 +48,5 @@ impl Chance {
     /// A span from `low` to `high`, both included, in whole milliseconds.
     pub fn span(&mut self, low: Duration, high: Duration) -> Duration {
         Duration::from_ms(self.between(low.ms(), high.ms().max(low.ms())))
-    }
-
-    /// One of a list.
-    pub fn pick<'l, T>(&mut self, list: &'l [T]) -> Option<&'l T> {
-        list.get(self.index(list.len()))
     }
 }

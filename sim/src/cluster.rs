@@ -268,11 +268,6 @@ impl Cluster {
         std::mem::take(&mut self.facts)
     }
 
-    /// Moves the facts that were stated since the last call behind those in `onto`.
-    pub fn drain_facts_into(&mut self, onto: &mut Vec<Fact>) {
-        onto.append(&mut self.facts);
-    }
-
     /// An object as the store has it, with the revision of its last change.
     pub fn object(&self, key: &ObjectKey) -> Option<(Rev, &View)> {
         let object = self.truth.get(key)?;
@@ -302,12 +297,6 @@ impl Cluster {
     /// Who leads by the word of the store: index of the server and its term. The server may be dead.
     pub fn leader(&self) -> Option<(usize, Epoch)> {
         self.truth.leader().map(|leader| (leader.server, leader.epoch))
-    }
-
-    /// Servers whose process runs and is not paused.
-    pub fn servers_up(&self) -> BTreeSet<usize> {
-        let up = self.servers.iter().enumerate().filter(|(_, server)| server.standing == Standing::Up);
-        up.map(|(index, _)| index).collect()
     }
 
     /// What the leading server's decisions wait for: controller, key, reason, message.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Meta, view};
 use crate::id::{BootId, CouncilEpoch, Name, Namespace, NodeName, Rev, Uid};
+use crate::object::{Kind, ObjectKey};
 use crate::time::{Duration, Time};
 
 view! {
@@ -268,6 +269,11 @@ impl IncidentPhase {
 }
 
 impl NodeIncident {
+    /// Where it lies.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::cluster(Kind::NodeIncident, self.metadata.name.clone())
+    }
+
     /// True until it is Closed.
     pub fn is_open(&self) -> bool {
         self.status.phase != IncidentPhase::Closed

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Condition, ConditionStatus, Meta, view};
 use crate::annotation;
 use crate::id::{Name, NodeName, Uid};
+use crate::object::{Kind, ObjectKey};
 use crate::quantity::Quantity;
 use crate::taint::Toleration;
 use crate::time::Time;
@@ -251,6 +252,11 @@ view! {
 }
 
 impl Pod {
+    /// Where it lies.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::namespaced(Kind::Pod, &self.metadata.namespace, self.metadata.name.clone())
+    }
+
     /// The condition of that type, if there is one.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|c| c.kind == kind)

@@ -7,12 +7,11 @@
 //! crashed leaves a successor that takes b2 for proof that "b1" is gone, and fails pods that run under b2.
 
 use api::edit::Edit;
-use api::timing::Automatic;
 use api::view::{IncidentPhase, View};
 use api::{Kind, NodeName, ObjectKey, Time};
 
 use super::pulse::is_heard;
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision};
 use crate::world::World;
 
@@ -26,10 +25,11 @@ impl Controller for Boots {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         match change {
             Change::Heard(uid) => {
                 keys.extend(world.node_by_uid(uid).map(|n| Key::Object(ObjectKey::node(&n.name()))));

@@ -114,6 +114,6 @@ fn is_flapping(world: &World, silence: Silence<'_>, now: Time) -> bool {
 }
 
 /// A number of things as the settings count them.
-fn count(things: usize) -> u64 {
+pub(super) fn count(things: usize) -> u64 {
     u64::try_from(things).unwrap_or(u64::MAX)
 }

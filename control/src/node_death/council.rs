@@ -16,13 +16,12 @@ use std::collections::BTreeSet;
 
 use api::edit::Edit;
 use api::flaw::Flaw;
-use api::timing::Automatic;
 use api::view::{ConditionStatus, Council, CouncilSpec, Membership, Meta, Node, Seat, View};
 use api::{CouncilEpoch, Kind, ObjectKey, Time, Uid};
 
 use super::orphan;
 use super::pulse::is_heard;
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision, New};
 use crate::world::{Seen, World};
 
@@ -48,10 +47,11 @@ impl Controller for Councils {
         &SCOPE
     }
 
-    fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
+    fn touched(&self, change: &Change, _world: &World, keys: &mut Vec<Key>) {
         match change {
             Change::Object { key, .. } => {
                 if matches!(key.kind, Kind::Node | Kind::NodeIncident | Kind::Council) {

@@ -18,8 +18,8 @@
 mod tests;
 
 use api::edit::Edit;
-use api::timing::{Automatic, Detection};
-use api::view::{Brake, Condition, ConditionStatus, IncidentPhase, Node, NodeIncident, Pod, View};
+use api::timing::Detection;
+use api::view::{Brake, Condition, ConditionStatus, IncidentPhase, Node, NodeIncident, View};
 use api::{Kind, NodeName, ObjectKey, Time, Uid};
 
 use crate::controller::{Change, Controller, Key, Scope};
@@ -197,7 +197,7 @@ impl Controller for NotReadyPods {
                 touch_ready_pods(world, &incident.spec.node_name, keys);
             }
             // Leaving "all down" lets go of a brake.
-            Change::Zones if world.settings().timing.automatic == Automatic::On => {
+            Change::Zones if world.settings().is_automatic() => {
                 let unknown = world.nodes().filter(|n| n.ready() == ConditionStatus::Unknown);
                 unknown.for_each(|n| touch_ready_pods(world, &n.name(), keys));
             }
@@ -221,7 +221,7 @@ impl Controller for NotReadyPods {
         }
         // Reason and message stay, as upstream leaves them.
         let marked = Condition { status: ConditionStatus::False, last_transition_time: now, ..ready.clone() };
-        let object = pod_key(pod);
+        let object = pod.key();
         let note = Note::warning(object.clone(), "NodeNotReady", "Node is not ready", pod.rev.to_string());
         Decision::rest()
             .with(Action::edit(object, pod.rev, Edit::PodConditions(vec![marked])))
@@ -240,10 +240,5 @@ fn held(world: &World, node: &Seen<Node>, now: Time) -> Option<Option<Time>> {
 }
 
 fn touch_ready_pods(world: &World, node: &NodeName, keys: &mut Vec<Key>) {
-    keys.extend(world.pods_on(node).filter(|p| p.is_ready()).map(|p| Key::Object(pod_key(p))));
-}
-
-/// Where a pod lies.
-pub(super) fn pod_key(pod: &Pod) -> ObjectKey {
-    ObjectKey::namespaced(Kind::Pod, &pod.metadata.namespace, pod.metadata.name.clone())
+    keys.extend(world.pods_on(node).filter(|p| p.is_ready()).map(|p| Key::Object(p.key())));
 }

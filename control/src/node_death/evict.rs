@@ -29,7 +29,7 @@ use api::timing::Detection;
 use api::view::{Condition, ConditionStatus, Node, Pod, View};
 use api::{Kind, NodeName, Time};
 
-use super::detect::{is_braked, pod_key};
+use super::detect::is_braked;
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Note};
 use crate::world::{Seen, World, no_execute};
@@ -89,12 +89,12 @@ impl Controller for Evict {
 }
 
 fn touch_pods(world: &World, node: &NodeName, keys: &mut Vec<Key>) {
-    keys.extend(world.pods_on(node).map(|p| Key::Object(pod_key(p))));
+    keys.extend(world.pods_on(node).map(|p| Key::Object(p.key())));
 }
 
 /// TE-09.
 fn fire(pod: &Seen<Pod>, due: Time, now: Time) -> Decision {
-    let object = pod_key(pod);
+    let object = pod.key();
     let text = format!("Marking for deletion Pod {}/{}", pod.metadata.namespace, pod.metadata.name);
     let note = Note::normal(
         object.clone(),
@@ -130,7 +130,7 @@ pub(super) fn cancelled(world: &World, node: &Seen<Node>, pod: &Seen<Pod>, now: 
     }
     let text = format!("Cancelling deletion of Pod {}/{}", pod.metadata.namespace, pod.metadata.name);
     let once = format!("cancel {} {at:?}", pod.metadata.uid);
-    Some(Note::normal(pod_key(pod), "TaintManagerEviction", text, once))
+    Some(Note::normal(pod.key(), "TaintManagerEviction", text, once))
 }
 
 // === deadlines ===

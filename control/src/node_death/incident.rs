@@ -15,7 +15,6 @@
 use api::edit::{Edit, TaintName};
 use api::flaw::Flaw;
 use api::taint::{Taint, TaintEffect};
-use api::timing::Automatic;
 use api::view::{
     ConditionStatus, Evidence, EvidenceKind, IncidentEnd, IncidentPhase, IncidentStatus, Node, NodeIncident,
     StepName, View,
@@ -26,7 +25,7 @@ use super::brake::{self, Silence};
 use super::expiry::{Expiry, expiry};
 use super::pulse::{is_heard, speaks_since};
 use super::release;
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision, Expect, Note};
 use crate::volume::attach::is_wanted;
 use crate::world::{Seen, World};
@@ -45,10 +44,11 @@ impl Controller for Incidents {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         match change {
             Change::Object { key, old, new } => match (old.as_ref(), new.as_ref()) {
                 (_, Some(View::NodeIncident(_))) => keys.push(Key::Object(key.clone())),
@@ -85,16 +85,11 @@ impl Controller for Incidents {
 }
 
 fn touch_open(world: &World, uid: &api::Uid, keys: &mut Vec<Key>) {
-    keys.extend(world.open_incident(uid).map(|i| Key::Object(key_of(i))));
-}
-
-/// Where an incident lies.
-pub(super) fn key_of(incident: &NodeIncident) -> ObjectKey {
-    ObjectKey::cluster(Kind::NodeIncident, incident.metadata.name.clone())
+    keys.extend(world.open_incident(uid).map(|i| Key::Object(i.key())));
 }
 
 fn set(incident: &Seen<NodeIncident>, status: IncidentStatus) -> Action {
-    Action::edit(key_of(incident), incident.rev, Edit::Incident(Box::new(status)))
+    Action::edit(incident.key(), incident.rev, Edit::Incident(Box::new(status)))
 }
 
 // === before there is evidence ===
@@ -139,7 +134,7 @@ fn returned(world: &World, incident: &NodeIncident, now: Time) -> Option<Inciden
 /// Shows the brakes that hold, and looks again.
 fn hold(incident: &Seen<NodeIncident>, held: Vec<api::view::Brake>, now: Time) -> Decision {
     let text = format!("nothing is done about node {}: {held:?}", incident.spec.node_name);
-    let note = Note::warning(key_of(incident), "IncidentHeld", text, format!("{held:?}"));
+    let note = Note::warning(incident.key(), "IncidentHeld", text, format!("{held:?}"));
     let mut decision = Decision::wait(brake::look_again(now)).because(note);
     if incident.status.brakes != held {
         decision.actions.push(set(incident, IncidentStatus { brakes: held, ..incident.status.clone() }));
@@ -225,7 +220,7 @@ fn judge(
         (Expiry::Unclosed, _) => {
             let text =
                 format!("waiting for a majority of the council to close node {}", incident.spec.node_name);
-            let note = Note::normal(key_of(incident), "WaitingForCouncil", text, "");
+            let note = Note::normal(incident.key(), "WaitingForCouncil", text, "");
             return Decision::wait(brake::look_again(now)).because(note);
         }
         (Expiry::NotArmed, None) => return hold(incident, vec![api::view::Brake::NotArmed], now),
@@ -316,7 +311,7 @@ fn waiting_for(incident: &Seen<NodeIncident>, holds: &[String]) -> Decision {
         return Decision::rest();
     }
     let text = format!("node {} still holds {}", incident.spec.node_name, holds.join(", "));
-    Decision::rest().because(Note::normal(key_of(incident), "Releasing", text, ""))
+    Decision::rest().because(Note::normal(incident.key(), "Releasing", text, ""))
 }
 
 fn has_tombstones(world: &World, incident: &NodeIncident) -> bool {

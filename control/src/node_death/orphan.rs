@@ -8,12 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use api::timing::Automatic;
 use api::view::{NodeIncident, View};
 use api::{BootId, Kind, NodeName, Time, Uid};
 
 use super::suspicion;
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::Decision;
 use crate::volume::attachment_node_uid;
 use crate::world::World;
@@ -32,10 +31,11 @@ impl Controller for Orphans {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         let Change::Object { old, new, .. } = change else { return };
         let concerned = match (old.as_ref(), new.as_ref()) {
             (Some(View::Node(_)), _) | (_, Some(View::Tombstone(_) | View::VolumeAttachment(_))) => true,

@@ -24,6 +24,7 @@ use api::message::{Answer, Armed, Beat, Closed, Gate, GateWish, Grant, Stamp};
 use api::view::{IncidentPhase, Node, NodeIncident};
 use api::{BootId, CloseSeq, CouncilEpoch, Duration, Epoch, NodeName, Time, Uid};
 
+use super::brake::count;
 use super::council;
 use crate::world::{Seen, Settings, World};
 
@@ -253,7 +254,6 @@ impl Pulse {
         let late = settings.timing.late();
         let is_late = |ear: &Ear| now.since(ear.heard) >= late;
         if self.ears.get(uid).is_some_and(is_late) {
-            let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
             let together = self.ears.values().filter(|ear| is_late(ear)).count();
             if settings.timing.is_storm(count(together), count(self.ears.len())) {
                 self.listening = now;

@@ -8,12 +8,11 @@
 //! the Node are compared in the same transaction.
 
 use api::edit::Edit;
-use api::timing::Automatic;
 use api::view::{Condition, ConditionStatus, NodeIncident, Pod, View};
 use api::{Kind, ObjectKey, Time};
 
-use super::incident::{fresh, key_of};
-use crate::controller::{Change, Controller, Key, Scope};
+use super::incident::fresh;
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision, Deletion, Expect};
 use crate::world::{Seen, World};
 
@@ -31,16 +30,17 @@ impl Controller for Release {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         let Change::Object { key, new: Some(new), .. } = change else { return };
         if let View::NodeIncident(incident) = new
             && incident.stands()
         {
             let pods = world.pods_on(&incident.spec.node_name);
-            keys.extend(pods.map(|p| Key::Object(View::Pod(p.view.clone()).key())));
+            keys.extend(pods.map(|p| Key::Object(p.key())));
         }
         if let View::Pod(pod) = new
             && pod.is_bound()
@@ -60,11 +60,11 @@ impl Controller for Release {
         if !moves(world, pod) {
             return Decision::rest();
         }
-        let pod_key = View::Pod(pod.view.clone()).key();
+        let pod_key = pod.key();
         let node = world.node_by_uid(&incident.spec.node_uid);
         // Gate 3: the incident and the Node are as they were judged, in the same transaction.
         let guard = |action: Action| {
-            fresh(action.expecting(Expect::At(key_of(incident), incident.rev)), world, incident, node)
+            fresh(action.expecting(Expect::At(incident.key(), incident.rev)), world, incident, node)
         };
         let condition = Condition::new(
             "DisruptionTarget",
@@ -84,7 +84,7 @@ impl Controller for Release {
         }
         // With finalizers left the object stays, marked and Failed; nothing more is to be done about it here.
         if !(pod.metadata.is_terminating() && !pod.metadata.finalizers.is_empty() && pod.is_terminal()) {
-            let proven = Deletion::Proven { incident: key_of(incident) };
+            let proven = Deletion::Proven { incident: incident.key() };
             let delete = Action::delete(pod_key, pod.metadata.uid.clone(), proven);
             let namespace = pod.metadata.namespace.to_string();
             decision
@@ -123,5 +123,5 @@ pub(super) fn held_by(world: &World, incident: &NodeIncident) -> Vec<String> {
 
 /// Where the incident of a pod's node lies, for words.
 pub fn proof_of(world: &World, pod: &Pod) -> Option<ObjectKey> {
-    incident_of(world, pod).map(|i| key_of(i))
+    incident_of(world, pod).map(|i| i.key())
 }

@@ -6,12 +6,11 @@
 //! Invariant N1: at most one incident per node uid is open. Its name is the node, its uid and the number of the incident
 //! of that uid: whoever has not seen the one that is open makes another of the same name, and fails.
 
-use api::timing::Automatic;
 use api::view::{IncidentPhase, IncidentSpec, IncidentStatus, Meta, Node, NodeIncident, StepName, View};
 use api::{Kind, NodeName, ObjectKey, Time, Uid};
 
 use super::brake::{self, Silence};
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision, New, Note};
 use crate::world::{Seen, World};
 
@@ -29,10 +28,11 @@ impl Controller for Suspicion {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         match change {
             Change::Object { key, .. } if key.kind == Kind::Node => keys.push(Key::Object(key.clone())),
             Change::Object { new: Some(View::NodeIncident(incident)), .. } if !incident.is_open() => {

@@ -7,11 +7,10 @@
 //! node uid that is open or ended with its Node gone, or another recorded boot of the same node uid.
 
 use api::flaw::Flaw;
-use api::timing::Automatic;
 use api::view::{Tombstone, View};
 use api::{Kind, ObjectKey, Time, Uid};
 
-use crate::controller::{Change, Controller, Key, Scope};
+use crate::controller::{Change, Controller, Key, Layer, Scope};
 use crate::decision::{Action, Decision, Deletion, Note};
 use crate::world::World;
 
@@ -29,10 +28,11 @@ impl Controller for Tombstones {
         &SCOPE
     }
 
+    fn layer(&self) -> Layer {
+        Layer::Automatic
+    }
+
     fn touched(&self, change: &Change, world: &World, keys: &mut Vec<Key>) {
-        if world.settings().timing.automatic == Automatic::Off {
-            return;
-        }
         let Change::Object { key, new: Some(new), .. } = change else { return };
         if let View::Tombstone(_) = new {
             keys.push(Key::Object(key.clone()));

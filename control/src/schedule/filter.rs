@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use api::annotation::{OUT_OF_SERVICE, UNSCHEDULABLE};
 use api::flaw::Flaw;
 use api::taint::{Taint, TaintEffect, first_untolerated};
-use api::timing::Automatic;
 use api::view::{AccessMode, ConditionStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec};
 use api::{Name, NodeName, Uid};
 
@@ -44,7 +43,7 @@ pub(super) fn wish<'w>(board: &Board<'w>, pod: &'w Seen<Pod>) -> Result<Wish<'w>
     if let Some(hold) = hold(world, pod) {
         return Err(hold);
     }
-    let is_automatic = world.settings().timing.automatic == Automatic::On;
+    let is_automatic = world.settings().is_automatic();
     let mut wish = Wish {
         pod,
         requests: requests(pod),

@@ -4,7 +4,7 @@
 
 use api::annotation;
 use api::message::{Armed, Beat, Incarnation, Stamp};
-use api::timing::{Automatic, Detection};
+use api::timing::Detection;
 use api::view::View;
 use api::{BootId, CouncilEpoch, Duration, Kind, Name, Namespace, NodeName, Rev, Time};
 use serde_json::{Value, json};
@@ -447,7 +447,7 @@ impl Draft<'_> {
         if self.tree["status"]["phase"].is_null() {
             self.set(&["status", "phase"], "Running");
         }
-        if self.world.settings().timing.automatic == Automatic::On {
+        if self.world.settings().is_automatic() {
             let uid = self.node_uid(node);
             self.set(&["metadata", "annotations", annotation::NODE_UID], uid);
         }

@@ -34,7 +34,7 @@ use super::detach::{self, Plan, is_at_home};
 use super::{attachment_key, attachment_name, is_managed, users, volume_key};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Expect, New, Note};
-use crate::workload::{by_age, pod_key};
+use crate::workload::by_age;
 use crate::world::{Seen, World};
 
 /// The attach/detach controller.
@@ -216,7 +216,7 @@ fn attach(world: &World, volume: &Seen<PersistentVolume>, now: Time, decision: &
             let text =
                 format!("AttachVolume.Attach failed for volume \"{}\" : {reason}", volume.metadata.name);
             let once = pod.metadata.uid.to_string();
-            decision.why.get_or_insert(Note::warning(pod_key(pod), "FailedAttachVolume", text, once));
+            decision.why.get_or_insert(Note::warning(pod.key(), "FailedAttachVolume", text, once));
             continue;
         }
         decision.actions.extend(create(world, volume, node));
@@ -230,7 +230,7 @@ fn refusal(world: &World, volume: &PersistentVolume, node: &Node) -> Option<Stri
     if volume.metadata.is_terminating() {
         return Some("the volume is being deleted".to_owned());
     }
-    if world.settings().timing.automatic == Automatic::Off {
+    if !world.settings().is_automatic() {
         return None;
     }
     // P28.
@@ -292,14 +292,14 @@ fn multi_attach(world: &World, volume: &Seen<PersistentVolume>, pod: &Seen<Pod>,
             )
         }
     };
-    if world.settings().timing.automatic == Automatic::On {
+    if world.settings().is_automatic() {
         for attachment in world.attachments_of(&volume.metadata.name) {
             if let Plan::Hold { why, .. } = detach::plan(world, attachment, now) {
                 text += &format!("; {why}");
             }
         }
     }
-    Note::warning(pod_key(pod), "FailedAttachVolume", text, pod.metadata.uid.to_string())
+    Note::warning(pod.key(), "FailedAttachVolume", text, pod.metadata.uid.to_string())
 }
 
 // === key = node ===
@@ -355,7 +355,7 @@ fn succeeded(world: &World, volume: &Seen<PersistentVolume>, node: &NodeName) ->
         .map(|pod| {
             let text = format!("AttachVolume.Attach succeeded for volume \"{}\"", volume.metadata.name);
             let once = format!("{}/{}", pod.metadata.uid, volume.metadata.name);
-            Action::note(Note::normal(pod_key(pod), "SuccessfulAttachVolume", text, once))
+            Action::note(Note::normal(pod.key(), "SuccessfulAttachVolume", text, once))
         })
         .collect()
 }

@@ -14,8 +14,8 @@
 
 use api::flaw::Flaw;
 use api::timing::Automatic;
-use api::view::{ConditionStatus, Node, NodeIncident, VolumeAttachment};
-use api::{Duration, Kind, ObjectKey, Time, Uid, annotation};
+use api::view::{ConditionStatus, Node, VolumeAttachment};
+use api::{Duration, ObjectKey, Time, Uid, annotation};
 
 use super::{attachment_key, attachment_node_uid, is_managed, users};
 use crate::decision::{Action, Deletion, Expect};
@@ -181,7 +181,7 @@ fn from_node(world: &World, attachment: &Seen<VolumeAttachment>, node: &Seen<Nod
     };
     // The node may have booted since. A boot under an incident with evidence is granted nothing (C17), so that what it
     // reports as in use is still the report of the boot that the evidence is about; only its own new report ends that.
-    let mut expect = vec![Expect::At(incident_key(incident), incident.rev)];
+    let mut expect = vec![Expect::At(incident.key(), incident.rev)];
     expect.extend(last_gate(world, attachment));
     Plan::Detach { forced: Some("out-of-service"), expect }
 }
@@ -210,7 +210,7 @@ fn from_nobody(world: &World, attachment: &Seen<VolumeAttachment>, uid: &Uid) ->
         let why = format!("pod {tombstone} may still run on node {name}");
         return Plan::Hold { why, wake: None };
     }
-    let mut expect = vec![Expect::At(incident_key(incident), incident.rev)];
+    let mut expect = vec![Expect::At(incident.key(), incident.rev)];
     expect.extend(last_gate(world, attachment));
     Plan::Detach { forced: Some("out-of-service"), expect }
 }
@@ -253,8 +253,4 @@ fn is_mounted(world: &World, attachment: &VolumeAttachment, node: &Node) -> bool
         Some(name) => node.status.volumes_in_use.contains(&name),
         None => !node.status.volumes_in_use.is_empty(),
     }
-}
-
-fn incident_key(incident: &NodeIncident) -> ObjectKey {
-    ObjectKey::cluster(Kind::NodeIncident, incident.metadata.name.clone())
 }

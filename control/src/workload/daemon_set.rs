@@ -17,11 +17,10 @@ use std::collections::BTreeMap;
 
 use api::annotation;
 use api::taint::{TaintEffect, Toleration, first_untolerated};
-use api::timing::Automatic;
 use api::view::{ConditionStatus, DaemonSet, IncidentPhase, Node, Pod, PodPhase, View};
 use api::{Duration, Kind, Name, NodeName, ObjectKey, Time};
 
-use super::{LETTERS, SUFFIX_LETTERS, by_age, hash, letters, owned, pod_key, touch_owners, views};
+use super::{LETTERS, SUFFIX_LETTERS, by_age, hash, letters, owned, touch_owners, views};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Dress, Expect, New, Note};
 use crate::world::{Seen, World};
@@ -196,7 +195,7 @@ impl<'w> Sync<'w> {
         if pod.metadata.is_terminating() {
             return;
         }
-        let key = pod_key(pod);
+        let key = pod.key();
         self.decision.actions.push(
             Action::delete(key.clone(), pod.metadata.uid.clone(), Deletion::Graceful)
                 .expecting(Expect::At(key, pod.rev)),
@@ -227,7 +226,7 @@ impl<'w> Sync<'w> {
 /// P41: from the announcement of a reboot until the new boot is Ready, and while the node is taken for dead, a pod for
 /// it would only be refused. Stock makes it all the same.
 fn is_going_down(world: &World, node: &Node) -> bool {
-    if world.settings().timing.automatic == Automatic::Off {
+    if !world.settings().is_automatic() {
         return false;
     }
     let announced = crate::schedule::filter::is_about_to_reboot(node)

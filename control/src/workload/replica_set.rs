@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use api::view::{Pod, ReplicaSet, WorkloadStatus};
 use api::{Kind, NodeName, ObjectKey, Time};
 
-use super::{BURST, Expendable, generated, owned, pod_key, touch_owners, views};
+use super::{BURST, Expendable, generated, owned, touch_owners, views};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Dress, Expect, New};
 use crate::world::{Seen, World};
@@ -113,8 +113,8 @@ fn surplus(
         .take(surplus.min(BURST))
         .map(|pod| {
             // The ranking holds for this revision of the pod only (case P109): it may have become Ready since.
-            Action::delete(pod_key(pod), pod.metadata.uid.clone(), Deletion::Graceful)
-                .expecting(Expect::At(pod_key(pod), pod.rev))
+            Action::delete(pod.key(), pod.metadata.uid.clone(), Deletion::Graceful)
+                .expecting(Expect::At(pod.key(), pod.rev))
                 .expecting(Expect::At(key.clone(), set.rev))
         })
         .collect()

@@ -21,7 +21,7 @@ use api::edit::Edit;
 use api::view::{Pod, PodManagement, PodPhase, StatefulSet, View, WorkloadStatus};
 use api::{Kind, Name, ObjectKey, Time};
 
-use super::{BURST, count, is_running_and_ready, owned, pod_key, touch_owners, views};
+use super::{BURST, count, is_running_and_ready, owned, touch_owners, views};
 use crate::controller::{Change, Controller, Key, Scope};
 use crate::decision::{Action, Decision, Deletion, Dress, Expect, New, Note};
 use crate::node_death::release::proof_of;
@@ -197,7 +197,7 @@ impl<'w> Sync<'w> {
 
     /// CT-22, P39: Failed and Succeeded alike. The successor is made when the object has gone.
     fn recreate(&mut self, pod: &Seen<Pod>) {
-        let (set, key) = (&self.set.metadata, pod_key(pod));
+        let (set, key) = (&self.set.metadata, pod.key());
         let text = |how: &str| {
             format!(
                 "StatefulSet {}/{} is recreating {how} Pod {}",
@@ -250,7 +250,7 @@ impl<'w> Sync<'w> {
                 return;
             }
             self.actions.push(
-                Action::delete(pod_key(pod), pod.metadata.uid.clone(), Deletion::Graceful)
+                Action::delete(pod.key(), pod.metadata.uid.clone(), Deletion::Graceful)
                     .expecting(Expect::At(set_key(self.set), self.set.rev)),
             );
             if self.is_ordered() {
@@ -261,7 +261,7 @@ impl<'w> Sync<'w> {
 
     fn wait(&mut self, pod: &Seen<Pod>, reason: &'static str, text: &str) {
         if self.why.is_none() {
-            self.why = Some(Note::normal(pod_key(pod), reason, text, pod.metadata.uid.to_string()));
+            self.why = Some(Note::normal(pod.key(), reason, text, pod.metadata.uid.to_string()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an operator set, and nothing else.
 
 use api::flaw::Flaw;
-use api::timing::Timing;
+use api::timing::{Automatic, Timing};
 
 /// The settings of a control plane. They do not change while the process lives.
 #[derive(Clone, Debug)]
@@ -13,6 +13,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// True where fencing and failover happen by themselves.
+    pub fn is_automatic(&self) -> bool {
+        self.timing.automatic == Automatic::On
+    }
+
     /// True if this safeguard was left out on purpose.
     pub fn lacks(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)
