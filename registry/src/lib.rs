@@ -20,11 +20,25 @@
 //! Invariants: pure; objects are JSON trees, so that a field that nobody here knows survives; a refused write leaves
 //! a tree that must not be stored; every act is idempotent.
 
+pub mod apply;
 pub mod create;
 pub mod delete;
+pub mod discovery;
 pub mod edit;
 pub mod law;
+pub mod openapi;
+pub mod patch;
+pub mod problem;
 pub mod refusal;
+pub mod request;
+pub mod resource;
+pub mod resources;
+pub mod rights;
+pub mod rules;
+pub mod schema;
+pub mod status;
+pub mod table;
+pub mod wire;
 pub mod write;
 
 mod admit;
@@ -40,5 +54,8 @@ pub use create::create;
 pub use delete::delete;
 pub use edit::edit;
 pub use law::Law;
-pub use refusal::{Problem, Refusal};
+pub use problem::{Path, Problems};
+pub use refusal::Refusal;
+pub use resource::Resource;
+pub use status::Status;
 pub use write::{Caller, Effect, Occasion};

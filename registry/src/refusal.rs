@@ -8,6 +8,8 @@ use std::fmt;
 
 use api::object::ObjectKey;
 
+use crate::problem::{Path, Problems};
+
 /// A refused write. The store is untouched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -16,7 +18,7 @@ pub enum Refusal {
         /// Which object.
         key: ObjectKey,
         /// What is wrong with it.
-        problems: Vec<Problem>,
+        problems: Problems,
     },
     /// The object is not in a state in which this can be done.
     Conflict {
@@ -39,22 +41,21 @@ pub enum Refusal {
     },
 }
 
-/// One problem of one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Path of the field, such as `spec.replicas`.
-    pub field: String,
-    /// What is wrong, such as `Required value`.
-    pub why: String,
-}
-
 // === impl Refusal ===
 
 impl Refusal {
-    /// An object with one problem.
+    /// An object with one problem: something that its state forbids.
     pub fn invalid(key: &ObjectKey, field: &str, why: impl Into<String>) -> Self {
-        let problem = Problem { field: field.to_owned(), why: why.into() };
-        Self::Invalid { key: key.clone(), problems: vec![problem] }
+        let mut problems = Problems::default();
+        problems.forbidden(&Path::root(field), why);
+        Self::Invalid { key: key.clone(), problems }
+    }
+
+    /// An object in which something is missing.
+    pub fn required(key: &ObjectKey, field: &str) -> Self {
+        let mut problems = Problems::default();
+        problems.required(&Path::root(field), "");
+        Self::Invalid { key: key.clone(), problems }
     }
 
     /// A conflict with the state of an object.
@@ -80,14 +81,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid { key, problems } => {
-                write!(f, "{} {:?} is invalid: ", kind(key), key.name.as_str())?;
-                match problems.as_slice() {
-                    [problem] => write!(f, "{problem}"),
-                    problems => {
-                        let all: Vec<String> = problems.iter().map(Problem::to_string).collect();
-                        write!(f, "[{}]", all.join(", "))
-                    }
-                }
+                write!(f, "{} {:?} is invalid: {problems}", kind(key), key.name.as_str())
             }
             Self::Conflict { key, why } => {
                 write!(f, "Operation cannot be fulfilled on {} {:?}: {why}", resource(key), key.name.as_str())
@@ -101,12 +95,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.why)
-    }
-}
 
 /// `ReplicaSet.apps`, `Pod`.
 fn kind(key: &ObjectKey) -> String {

@@ -16,7 +16,7 @@ pub(super) fn from_template(
     let owner = the_owner(owner_key, owner, None)?;
     let Some(template) = t::list(owner, &["spec", "volumeClaimTemplates"]).get(index) else {
         let field = format!("spec.volumeClaimTemplates[{index}]");
-        return Err(Refusal::invalid(owner_key, &field, "Required value"));
+        return Err(Refusal::required(owner_key, &field));
     };
     let mut tree = json!({});
     copy_meta(template, &mut tree, &["labels", "annotations"]);

@@ -39,7 +39,7 @@ pub(super) fn from_template(
 ) -> Result<Value, Refusal> {
     let owner = the_owner(owner_key, owner, Some(owner_uid))?;
     let Some(template) = t::get(owner, &["spec", "template"]).filter(|t| t.is_object()) else {
-        return Err(Refusal::invalid(owner_key, "spec.template", "Required value"));
+        return Err(Refusal::required(owner_key, "spec.template"));
     };
     let mut pod = json!({ "spec": template.get("spec").cloned().unwrap_or_else(|| json!({})) });
     copy_meta(template, &mut pod, &["labels", "annotations", "finalizers"]);

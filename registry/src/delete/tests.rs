@@ -308,7 +308,7 @@ fn e1_evidence_covers_attachments_and_tombstones_and_nothing_else() {
         refused: Operation cannot be fulfilled on volumeattachments.storage.k8s.io "a": nodeincident/i1 is about another node
         remove
         refused: Operation cannot be fulfilled on tombstones.mainstay.dev "p": nodeincident/i1 is about another node
-        refused: PersistentVolume "v" is invalid: kind: the death of a node says nothing about a PersistentVolume
+        refused: PersistentVolume "v" is invalid: kind: Forbidden: the death of a node says nothing about a PersistentVolume
     "#]]
     .assert_eq(&told);
 }

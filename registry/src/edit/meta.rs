@@ -21,7 +21,7 @@ pub(super) fn add_finalizer(key: &ObjectKey, tree: &mut Value, name: &str) -> Re
     }
     if !t::text(tree, &["metadata", "deletionTimestamp"]).is_empty() {
         let why = format!(
-            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{name:?}}}"
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{name:?}}}"
         );
         return Err(Refusal::invalid(key, "metadata.finalizers", why));
     }

@@ -31,17 +31,13 @@ pub(super) fn incident(key: &ObjectKey, tree: &mut Value, wanted: &IncidentStatu
     let phase = t::get(tree, &["status", "phase"]).and_then(|p| IncidentPhase::deserialize(p).ok());
     let phase = phase.unwrap_or_default();
     if wanted.phase < phase {
-        let why = format!("Invalid value: {:?}: may not go back from {phase:?}", wanted.phase);
+        let why = format!("may not go back from {phase:?} to {:?}", wanted.phase);
         return Err(Refusal::invalid(key, "status.phase", why));
     }
     let recorded = t::list(tree, &["status", "evidence"]);
     let is_kept = |e: &Value| wanted.evidence.iter().any(|w| api::view::tree(&w.kind) == e["kind"]);
     if !recorded.iter().all(is_kept) {
-        return Err(Refusal::invalid(
-            key,
-            "status.evidence",
-            "Forbidden: recorded evidence may not be removed",
-        ));
+        return Err(Refusal::invalid(key, "status.evidence", "recorded evidence may not be removed"));
     }
     let mut from = t::fields_of(wanted);
     // Written even where it is the default: clients show it.

@@ -174,7 +174,7 @@ fn an_act_of_another_kind_is_refused() {
         &mut tree,
         &Edit::Replicas(3),
         &expect![[r#"
-            refused: Pod "db-0" is invalid: kind: Pod has no such act: Replicas(3)
+            refused: Pod "db-0" is invalid: kind: Forbidden: Pod has no such act: Replicas(3)
         "#]],
     );
 }
@@ -688,8 +688,8 @@ fn an_incident_goes_only_forward_and_keeps_its_evidence() {
         &mut tree,
         &status(IncidentPhase::Dead, &[evidence]),
         &expect![[r#"
-        refused: NodeIncident.mainstay.dev "n1-b1" is invalid: status.phase: Invalid value: Dead: may not go back from Fenced
-    "#]],
+            refused: NodeIncident.mainstay.dev "n1-b1" is invalid: status.phase: Forbidden: may not go back from Fenced to Dead
+        "#]],
     );
     check(
         &bench,

@@ -1,0 +1,1 @@
+//! Tests with real clients against the built binary.

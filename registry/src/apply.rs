@@ -1,0 +1,1 @@
+//! Server-side apply and who owns which field.

@@ -1,0 +1,1 @@
+//! What the server offers, as documents: groups, resources, aggregated discovery.

@@ -1,0 +1,1 @@
+//! The description of the API, versions 2 and 3.

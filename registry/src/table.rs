@@ -1,0 +1,1 @@
+//! Objects as tables and as bare metadata.
